@@ -26,6 +26,20 @@ var decisionNames = [NumDecisions]string{"deny", "hide", "ask", "audit", "allow"
 // String returns the name that policies, events and metrics use.
 func (d Decision) String() string { return decisionNames[d] }
 
+// ParseDecision returns the decision of that name; "approve" is another name
+// of ask.
+func ParseDecision(name string) (Decision, bool) {
+	if name == "approve" {
+		return Ask, true
+	}
+	for i, n := range decisionNames {
+		if n == name {
+			return Decision(i), true
+		}
+	}
+	return Deny, false
+}
+
 // strictness orders decisions: hide > deny > ask > audit > allow.
 var strictness = [NumDecisions]uint8{Deny: 3, Hide: 4, Ask: 2, Audit: 1, Allow: 0}
 
@@ -45,8 +59,7 @@ type Rule struct {
 	Decision Decision
 	Message  string        // shown to whoever is refused; may be ""
 	Timeout  time.Duration // of Ask; 0 means the daemon's default
-
-	globs []glob
+	Paths    []string      // its globs, variables replaced
 }
 
 // Verdict is the answer to "may this be done", with the rule that decided.

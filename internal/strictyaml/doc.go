@@ -4,7 +4,9 @@
 package strictyaml
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -29,10 +31,16 @@ func (p Pos) String() string {
 // Short returns "file:line", the form of audit events and explain.
 func (p Pos) Short() string { return Pos{File: p.File, Line: p.Line}.String() }
 
+func (p Pos) compare(q Pos) int {
+	return cmp.Or(cmp.Compare(p.File, q.File), cmp.Compare(p.Line, q.Line), cmp.Compare(p.Col, q.Col))
+}
+
 // Problem is one thing that is wrong with a file, and what to do about it.
 type Problem struct {
 	Pos     Pos
 	Message string
+
+	unread Pos // of a value that could not be decoded: what else is said of it follows from that
 }
 
 // Error returns "file:line:col: message".
@@ -53,6 +61,21 @@ func (ps Problems) Error() string {
 // Add appends a problem at pos.
 func (ps *Problems) Add(pos Pos, format string, args ...any) {
 	*ps = append(*ps, Problem{Pos: pos, Message: fmt.Sprintf(format, args...)})
+}
+
+// Sorted returns the problems by file and position, in the order they were
+// found where these are equal. Of a value that could not be decoded only that
+// is told, and not what later checks thought of its absence.
+func (ps Problems) Sorted() Problems {
+	unread := map[Pos]bool{}
+	for _, p := range ps {
+		if p.unread != (Pos{}) {
+			unread[p.unread] = true
+		}
+	}
+	sorted := slices.DeleteFunc(slices.Clone(ps), func(p Problem) bool { return unread[p.Pos] && p.unread == Pos{} })
+	slices.SortStableFunc(sorted, func(a, b Problem) int { return a.Pos.compare(b.Pos) })
+	return sorted
 }
 
 // Err returns ps as an error, or nil when it is empty.

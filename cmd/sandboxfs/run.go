@@ -1,0 +1,115 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sandboxfs/sandboxfs/internal/strictyaml"
+)
+
+// The exit codes, a contract with scripts.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+	exitDenied = 3
+)
+
+// status ends a command with an exit code when all there is to say has been
+// printed already.
+type status int
+
+func (s status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+// app is one run of the program: its streams, and how far it came.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+
+	began bool // the command line was understood
+}
+
+// run executes one command line and returns the exit code.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	root := a.rootCommand()
+	root.SetArgs(args)
+	return a.exitCode(root.Execute())
+}
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "sandboxfs",
+		Short: "A file system to put under an agent: every operation is checked against policies",
+		Long: "sandboxfs serves directories of the host as one file system, and checks every\n" +
+			"operation on it against policies written in YAML.",
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		PersistentPreRun:  func(*cobra.Command, []string) { a.began = true },
+	}
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.AddCommand(
+		a.mountCommand(), a.umountCommand(), a.checkCommand(), a.explainCommand(),
+		a.resolveCommand(), a.doctorCommand(), a.versionCommand(),
+	)
+	return root
+}
+
+// exitCode prints err and returns the code that it stands for. What goes wrong
+// before a command begins is a usage error.
+func (a *app) exitCode(err error) int {
+	var code status
+	var problems strictyaml.Problems
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &code):
+		return int(code)
+	case !a.began:
+		a.complain("%v (see sandboxfs --help)", err)
+		return exitUsage
+	case errors.As(err, &problems):
+		for _, p := range problems {
+			a.complain("%v", p)
+		}
+	default:
+		a.complain("%v", err)
+	}
+	return exitFailed
+}
+
+// complain writes one line to stderr.
+func (a *app) complain(format string, args ...any) {
+	fmt.Fprintln(a.stderr, "sandboxfs:", oneLine(fmt.Sprintf(format, args...)))
+}
+
+// oneLine returns s without line breaks and other control characters, which
+// could come from the name of a file and mislead whoever reads them on a
+// terminal.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case r < ' ' || r >= 0x7f && r < 0xa0:
+			return '\uFFFD'
+		}
+		return r
+	}, s)
+}
+
+// printJSON writes v to stdout, indented.
+func (a *app) printJSON(v any) error {
+	out := json.NewEncoder(a.stdout)
+	out.SetEscapeHTML(false)
+	out.SetIndent("", "  ")
+	return out.Encode(v)
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the linker (-X main.version=…); a build without that says so.
+var version = "dev"
+
+// build is what version prints.
+type build struct {
+	Version string `json:"version"`
+	Go      string `json:"go"`
+	Commit  string `json:"commit"`
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version, the Go release and the commit",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			b := thisBuild()
+			if asJSON {
+				return a.printJSON(b)
+			}
+			fmt.Fprintf(a.stdout, "sandboxfs %s (%s, commit %s)\n", b.Version, b.Go, b.Commit)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	return cmd
+}
+
+func thisBuild() build {
+	b := build{Version: version, Go: runtime.Version(), Commit: "unknown"}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			b.Commit = s.Value
+		}
+	}
+	return b
+}

@@ -1,0 +1,142 @@
+package bazil
+
+import (
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sandboxfs/sandboxfs/fs"
+	"github.com/sandboxfs/sandboxfs/internal/backing"
+	"github.com/sandboxfs/sandboxfs/internal/vpath"
+	"github.com/sandboxfs/sandboxfs/metrics"
+	"github.com/sandboxfs/sandboxfs/overlay"
+	"github.com/sandboxfs/sandboxfs/policy"
+)
+
+func TestMain(m *testing.M) {
+	unix.Umask(0)
+	os.Exit(m.Run())
+}
+
+// recorder keeps what the gate records.
+type recorder struct {
+	mu  sync.Mutex
+	got []fs.Access
+}
+
+func (r *recorder) Record(a fs.Access) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.got = append(r.got, a)
+	return nil
+}
+
+func (r *recorder) last() fs.Access {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.got) == 0 {
+		return fs.Access{}
+	}
+	return r.got[len(r.got)-1]
+}
+
+// view is a mounted view of one directory of the host.
+type view struct {
+	at      string // mountpoint
+	backing string
+	server  *fs.Server
+	records *recorder
+}
+
+func allowAll() *policy.Policy {
+	return policy.Builtin("all", policy.BuiltinRule{Name: "builtin:all", Paths: []string{"/**"}, Ops: policy.AllOps, Decision: policy.Allow})
+}
+
+func rootView(t *testing.T, source string, policies ...*policy.Policy) *overlay.View {
+	t.Helper()
+	var layers []overlay.Layer
+	for _, p := range policies {
+		layers = append(layers, overlay.Layer{Kind: "mount", Policy: p})
+	}
+	v, err := overlay.New([]overlay.Mount{{Target: vpath.Root, Source: source, Layers: layers}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// mount mounts a new directory under the given policies.
+func mount(t *testing.T, policies ...*policy.Policy) *view {
+	t.Helper()
+	source := t.TempDir()
+	tree, err := backing.Open(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mountTree(t, source, tree, rootView(t, source, policies...))
+}
+
+func mountTree(t *testing.T, source string, tree backing.Tree, v *overlay.View) *view {
+	t.Helper()
+	w := &view{at: t.TempDir(), backing: source, records: &recorder{}}
+	m := metrics.New(metrics.NewRegistry(), "test")
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	server, err := fs.NewServer(fs.Config{View: v, Trees: []backing.Tree{tree}, Recorder: w.records, Metrics: m, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.server = server
+	mnt, err := New(w.at, server, Options{FSName: "test", AllowOther: os.Geteuid() == 0, Metrics: m, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() { done <- mnt.Serve() }()
+	t.Cleanup(func() {
+		if err := mnt.Unmount(false); err != nil {
+			t.Errorf("unmount: %v", err)
+			mnt.Unmount(true)
+		}
+		if err := <-done; err != nil {
+			t.Errorf("Serve() = %v", err)
+		}
+		server.Close()
+	})
+	return w
+}
+
+func TestRoundTrip(t *testing.T) {
+	w := mount(t, allowAll())
+	file := filepath.Join(w.at, "d", "f")
+	if err := os.Mkdir(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("hello"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(w.backing, "d", "f"))
+	if err != nil || string(got) != "hello" {
+		t.Errorf("the backing has %q, %v; want hello", got, err)
+	}
+	if got, err = os.ReadFile(file); err != nil || string(got) != "hello" {
+		t.Errorf("the view has %q, %v; want hello", got, err)
+	}
+	if err := os.Rename(file, file+"2"); err != nil {
+		t.Error(err)
+	}
+	names, err := os.ReadDir(filepath.Dir(file))
+	if err != nil || len(names) != 1 || names[0].Name() != "f2" {
+		t.Errorf("ReadDir = %v, %v; want f2", names, err)
+	}
+	if err := os.RemoveAll(filepath.Dir(file)); err != nil {
+		t.Error(err)
+	}
+	if got := w.records.got; len(got) != 0 {
+		t.Errorf("plain allows were recorded: %v", got)
+	}
+}

@@ -1,0 +1,66 @@
+package fs
+
+import (
+	"syscall"
+
+	"github.com/sandboxfs/sandboxfs/policy"
+)
+
+// Unlink removes a file's name.
+func (s *Server) Unlink(c *Caller, parent NodeID, name string) syscall.Errno {
+	return s.remove(c, parent, name, policy.Unlink, (*dirRef).unlink)
+}
+
+// Rmdir removes an empty directory. One with a mount below is not empty.
+func (s *Server) Rmdir(c *Caller, parent NodeID, name string) syscall.Errno {
+	return s.remove(c, parent, name, policy.Rmdir, (*dirRef).rmdir)
+}
+
+func (d *dirRef) unlink(name string) error { return d.UnlinkAt(name) }
+func (d *dirRef) rmdir(name string) error  { return d.RmdirAt(name) }
+
+func (s *Server) remove(c *Caller, parent NodeID, name string, op policy.Op, act func(*dirRef, string) error) syscall.Errno {
+	dir, errno := s.dir(parent)
+	if errno != 0 {
+		return errno
+	}
+	path, n := s.child(dir, name)
+	a := access{op: op, path: path}
+	if s.View().Pinned(path) {
+		return s.refuse(c, a, policy.Mountpoint)
+	}
+	if errno := s.gateEntry(c, dir, n, a); errno != 0 {
+		return errno
+	}
+	if dir.kind != kindDir {
+		return syscall.ENOENT
+	}
+	d, errno := s.openDir(dir)
+	if errno != 0 {
+		return errno
+	}
+	defer d.release()
+	last := s.isLastName(n, d, name)
+	if err := act(d, name); err != nil {
+		return errnoOf(err)
+	}
+	if n != nil {
+		s.mu.Lock()
+		s.unlinkLocked(n, dentry{dir, name})
+		if last {
+			s.goneLocked(n)
+		}
+		s.mu.Unlock()
+		n.watch.own()
+	}
+	return 0
+}
+
+// isLastName reports whether the file is gone once name is removed from d.
+func (s *Server) isLastName(n *node, d *dirRef, name string) bool {
+	if n == nil || n.kind != kindFile {
+		return true
+	}
+	st, err := d.StatAt(name)
+	return err == nil && st.Nlink <= 1
+}

@@ -1,0 +1,221 @@
+package integration
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestKill9 has umount clear what a killed daemon left, and mount work again.
+func TestKill9(t *testing.T) {
+	w := newWorld(t)
+	w.write("root/f", "x")
+	m := w.view(allowAll)
+	fd, err := unix.Open(m.Path+"/f", unix.O_RDWR, 0)
+	must(t, err)
+	defer unix.Close(fd)
+	m.kill9()
+	wantErrno(t, "stat on a dead mount", unix.Stat(m.Path, new(unix.Stat_t)), unix.ENOTCONN)
+	if _, errs, code := sandboxfs("umount", m.Path); code != 0 {
+		t.Fatalf("umount of a dead mount = exit %d: %s", code, errs)
+	}
+	if left := mountsBelow(m.Path); len(left) > 0 {
+		t.Fatalf("after umount: %v", left)
+	}
+	again := w.view(allowAll)
+	if got := read(t, again.Path+"/f"); got != "x" {
+		t.Errorf("read(/f) on the second mount = %q, want x", got)
+	}
+}
+
+// TestTerminate has SIGTERM and SIGINT unmount in good order, also with files
+// open, and lose nothing that was written.
+func TestTerminate(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		t.Run(signal.String(), func(t *testing.T) {
+			w := newWorld(t)
+			m := w.view(allowAll)
+			f, err := os.Create(m.Path + "/f")
+			must(t, err)
+			defer f.Close()
+			_, err = f.WriteString("written before the end")
+			must(t, err)
+			m.cmd.Process.Signal(signal)
+			if err := m.wait(); err != nil {
+				t.Fatalf("%v with a file open: %v\n%s", signal, err, m.output.text())
+			}
+			if left := mountsBelow(m.Path); len(left) > 0 {
+				t.Errorf("after %v: %v", signal, left)
+			}
+			if got := read(t, w.path("root/f")); got != "written before the end" {
+				t.Errorf("backing = %q, want what was written", got)
+			}
+			if got := names(t, m.Path); len(got) != 0 {
+				t.Errorf("the mountpoint holds %q afterwards, want nothing", got)
+			}
+		})
+	}
+}
+
+// TestUmount has umount end the daemon, refuse a mount in use and what is no
+// mount, each with one clear line.
+func TestUmount(t *testing.T) {
+	w := newWorld(t)
+	w.write("root/f", "x")
+	m := w.view(allowAll)
+	f, err := os.Open(m.Path + "/f")
+	must(t, err)
+	_, errs, code := sandboxfs("umount", m.Path)
+	wantComplaint(t, "umount of a busy mount", errs, code, 1, "in use")
+	must(t, f.Close())
+	if _, errs, code := sandboxfs("umount", m.Path); code != 0 {
+		t.Errorf("umount = exit %d: %s", code, errs)
+	}
+	if err := m.wait(); err != nil {
+		t.Errorf("after umount: %v", err)
+	}
+	_, errs, code = sandboxfs("umount", m.Path)
+	wantComplaint(t, "umount of what is no mount", errs, code, 1, "not a mountpoint")
+}
+
+// TestMountTwice has a mountpoint that is one already refused.
+func TestMountTwice(t *testing.T) {
+	w := newWorld(t)
+	w.write("root/f", "x")
+	m := w.view(allowAll)
+	_, errs, code := sandboxfs("mount", "--metrics", "off", w.path("profile.yaml"), m.Path)
+	wantComplaint(t, "second mount on one mountpoint", errs, code, 1, m.Path)
+	if got := read(t, m.Path+"/f"); got != "x" {
+		t.Errorf("the first mount then reads %q, want x", got)
+	}
+}
+
+// TestTwoDaemons has two daemons on one project live side by side, one seeing
+// what the other does, and the end of one leave the other alone.
+func TestTwoDaemons(t *testing.T) {
+	w := newWorld(t)
+	w.write("root/f", "x")
+	w.policy("agent", allowAll)
+	profile := w.profile("root: ./root\npolicy: agent\npolicies: [./policies]\n")
+	one, two := w.mount(profile, onto("mnt-one")), w.mount(profile, onto("mnt-two"))
+	must(t, os.WriteFile(one.Path+"/f", []byte("from one"), 0o644))
+	eventually(t, "the other view sees a write", func() error { return differs(two.Path+"/f", "from one") })
+	must(t, os.Rename(two.Path+"/f", two.Path+"/g"))
+	eventually(t, "the other view sees a rename", func() error { return differs(one.Path+"/g", "from one") })
+	one.stop()
+	if got := read(t, two.Path+"/g"); got != "from one" {
+		t.Errorf("after the other daemon's end: read(/g) = %q", got)
+	}
+}
+
+// TestReadyAndDenialLines has the lines for people at the terminal: ready, what
+// is served and how to end it, and each denial once. C-01.
+func TestReadyAndDenialLines(t *testing.T) {
+	w := newWorld(t)
+	w.write("root/secret", "x")
+	m := w.view(rule("secret", "deny", "read", "/secret"), allowAll)
+	if got := m.output.lines("ready "); !slices.Equal(got, []string{"ready " + m.Path}) {
+		t.Errorf("ready lines = %q, want %q", got, "ready "+m.Path)
+	}
+	if len(m.output.lines(m.Backing)) == 0 || len(m.output.lines("umount "+m.Path)) == 0 {
+		t.Errorf("no line names the root and how to unmount:\n%s", m.output.text())
+	}
+	for range 3 {
+		wantErrno(t, "open(/secret)", open(unix.O_RDONLY)(m.Path+"/secret"), unix.EACCES)
+	}
+	m.wantEvent("stat", "/secret", "secret")
+	eventually(t, "the denial is printed", func() error {
+		if n := len(m.output.lines("/secret")); n == 0 {
+			return fmt.Errorf("no line names /secret:\n%s", m.output.text())
+		}
+		return nil
+	})
+	if got := m.output.lines("/secret"); len(got) != 1 {
+		t.Errorf("lines on /secret = %q, want one", got)
+	}
+}
+
+// TestBackground has --background return once the mount answers, and leave a
+// daemon that umount ends.
+func TestBackground(t *testing.T) {
+	w := newWorld(t)
+	w.write("root/f", "x")
+	mountpoint := w.mkdir("mnt")
+	t.Cleanup(func() { sweep(w.Dir) })
+	out, errs, code := sandboxfs("mount", "--background", "--metrics", "off", "--audit", w.path("audit"), w.path("root"), mountpoint)
+	if code != 0 || !strings.Contains(out, "ready "+mountpoint) {
+		t.Fatalf("mount --background = exit %d %q %q, want ready", code, out, errs)
+	}
+	if got := read(t, mountpoint+"/f"); got != "x" {
+		t.Errorf("read(/f) = %q, want x", got)
+	}
+	if _, errs, code := sandboxfs("umount", mountpoint); code != 0 {
+		t.Errorf("umount = exit %d %s", code, errs)
+	}
+	eventually(t, "the daemon ends", func() error {
+		if left := leftovers(w.Dir); len(left) > 0 {
+			return fmt.Errorf("%v", left)
+		}
+		return nil
+	})
+	_, errs, code = sandboxfs("mount", "--background", "--metrics", "off", w.path("absent.yaml"), mountpoint)
+	wantComplaint(t, "mount --background of an absent profile", errs, code, 1, "absent.yaml")
+}
+
+// TestProfileBesideItsFiles mounts "root: ." with the profile, the policies and
+// the audit file in it: they are hidden and cannot be changed or made. X-08.
+func TestProfileBesideItsFiles(t *testing.T) {
+	w := newWorld(t)
+	w.write("project/src/f", "x")
+	w.write("project/policies/agent.yaml", policyText("agent", []string{allowAll}))
+	w.write("project/profile.yaml", "version: 1\nroot: .\npolicy: agent\npolicies: [./policies]\nguards: []\n")
+	m := w.mount(w.path("project/profile.yaml"))
+	m.Backing = w.path("project")
+	before := snapshot(t, m.Backing, owners|times|links)
+	if got := read(t, m.Path+"/src/f"); got != "x" {
+		t.Errorf("read(/src/f) = %q, want x", got)
+	}
+	for _, name := range []string{"/profile.yaml", "/policies/agent.yaml", "/policies/absent.yaml"} {
+		p := m.Path + name
+		for call, err := range map[string]error{
+			"stat":        unix.Lstat(p, new(unix.Stat_t)),
+			"read":        open(unix.O_RDONLY)(p),
+			"write":       open(unix.O_WRONLY)(p),
+			"create":      open(unix.O_WRONLY | unix.O_CREAT)(p),
+			"unlink":      unix.Unlink(p),
+			"link":        unix.Link(p, m.Path+"/copy"),
+			"rename":      unix.Rename(p, m.Path+"/copy"),
+			"rename onto": unix.Rename(m.Path+"/src/f", p),
+			"symlink":     unix.Symlink("x", p),
+		} {
+			wantErrno(t, call+"("+name+")", err, unix.ENOENT)
+		}
+	}
+	if got := names(t, m.Path); slices.Contains(got, "profile.yaml") {
+		t.Errorf("list(/) = %q, want no profile.yaml", got)
+	}
+	if err := unix.Rename(m.Path+"/policies", m.Path+"/old"); err == nil {
+		t.Error("rename(/policies, /old) = ok, want a refusal: the daemon reads its policies there")
+	}
+	wantSame(t, "project", snapshot(t, m.Backing, owners|times|links), before)
+	must(t, os.WriteFile(m.Path+"/src/f", []byte("y"), 0o644))
+}
+
+// TestMountOfDirectory serves a plain directory under the built-in profile, as
+// the newcomer's first command does. C-01.
+func TestMountOfDirectory(t *testing.T) {
+	w := newWorld(t)
+	w.write("root/f", "x")
+	git(t, w.path("root"), "init", "-q")
+	m := w.mount(w.path("root"))
+	must(t, os.WriteFile(m.Path+"/g", []byte("y"), 0o644))
+	if got := read(t, w.path("root/g")); got != "y" {
+		t.Errorf("backing of /g = %q, want y", got)
+	}
+	wantErrno(t, "create .git/hooks/pre-commit", open(unix.O_WRONLY|unix.O_CREAT)(m.Path+"/.git/hooks/pre-commit"), unix.EACCES)
+}

@@ -1,0 +1,262 @@
+package integration
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// mappedReader is a helper: it maps a file and reads its first byte each time
+// it is asked. A process of its own, because a page fault that waits for a
+// daemon holds up the Go runtime of the process that has it.
+func mappedReader(args []string) error {
+	fd, err := unix.Open(args[0], unix.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	page, err := unix.Mmap(fd, 0, 4096, unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return err
+	}
+	debug.SetPanicOnFault(true)
+	return answer(func(string) (reply string) {
+		defer func() {
+			if recover() != nil {
+				reply = "SIGBUS"
+			}
+		}()
+		return fmt.Sprintf("read %c", page[0])
+	})
+}
+
+// access is every way in which the kernel may still hold on to a file.
+type access struct {
+	path   string
+	fd     int
+	mapped *dialogue
+}
+
+// hold opens, maps, stats and reads a file, so that all of it is cached.
+func hold(t *testing.T, path string) *access {
+	t.Helper()
+	fd, err := unix.Open(path, unix.O_RDWR, 0)
+	must(t, err)
+	t.Cleanup(func() { unix.Close(fd) })
+	a := &access{path, fd, converse(t, 0, "mapped", path)}
+	if err := a.all("ok", "ok"); err != nil {
+		t.Fatal("before any reload: ", err)
+	}
+	return a
+}
+
+// all checks what each way gives: byName for the name's own operations, byFD
+// for the descriptor's. A mapped page gives SIGBUS where the descriptor fails.
+func (a *access) all(byName, byFD string) error {
+	_, readErr := unix.Pread(a.fd, make([]byte, 1), 0)
+	_, writeErr := unix.Pwrite(a.fd, []byte("x"), 0)
+	got := []string{
+		errno(unix.Lstat(a.path, new(unix.Stat_t))), errno(open(unix.O_RDONLY)(a.path)),
+		errno(readErr), errno(writeErr), a.mapped.ask(""),
+	}
+	want := []string{byName, byName, byFD, byFD, map[bool]string{true: "read x", false: "SIGBUS"}[byFD == "ok"]}
+	if !slices.Equal(got, want) {
+		return fmt.Errorf("stat, open, pread, pwrite, mapped = %q, want %q", got, want)
+	}
+	return nil
+}
+
+// wantAll waits until every way gives the same.
+func (a *access) wantAll(t *testing.T, when, byName, byFD string) {
+	t.Helper()
+	eventually(t, when, func() error { return a.all(byName, byFD) })
+}
+
+// TestLiveRevocation has a policy edit reach an open descriptor, a mapped page,
+// a cached name and its attributes, and another edit give access back. S1-09, X-05.
+func TestLiveRevocation(t *testing.T) {
+	w := newWorld(t)
+	w.write("root/dir/f", "x content")
+	m := w.view(allowAll)
+	a := hold(t, m.Path+"/dir/f")
+	for range 2 {
+		w.policy("agent", rule("revoked", "deny", `"*"`, "/dir/f"), allowAll)
+		a.wantAll(t, "denied", "EACCES", "EACCES")
+		w.policy("agent", allowAll)
+		a.wantAll(t, "allowed again", "ok", "ok")
+		w.policy("agent", rule("revoked", "hide", `"*"`, "/dir/f"), allowAll)
+		a.wantAll(t, "hidden", "ENOENT", "ENOENT")
+		if got := names(t, m.Path+"/dir"); len(got) != 0 {
+			t.Errorf("list(/dir) with its file hidden = %q, want nothing", got)
+		}
+		w.policy("agent", allowAll)
+		a.wantAll(t, "shown again", "ok", "ok")
+		if got := names(t, m.Path+"/dir"); !slices.Equal(got, []string{"f"}) {
+			t.Errorf("list(/dir) with its file shown again = %q, want f", got)
+		}
+	}
+	if m.metric("sandboxfs_policy_reloads_total", `result="ok"`) < 4 {
+		t.Error(`sandboxfs_policy_reloads_total{result="ok"} < 4 after four reloads and more`)
+	}
+	if m.metric("sandboxfs_invalidations_total") == 0 {
+		t.Error("sandboxfs_invalidations_total = 0 after reloads that changed verdicts")
+	}
+}
+
+// TestRevokeByDirectory has the denial of a directory's stat reach what was
+// cached below it, and a denial of reading alone leave names and writing as
+// they are. X-05.
+func TestRevokeByDirectory(t *testing.T) {
+	w := newWorld(t)
+	w.write("root/dir/sub/f", "x content")
+	m := w.view(allowAll)
+	fd, err := unix.Open(m.Path+"/dir/sub/f", unix.O_RDWR, 0)
+	must(t, err)
+	defer unix.Close(fd)
+	wantErrno(t, "stat(/dir/absent)", unix.Lstat(m.Path+"/dir/absent", new(unix.Stat_t)), unix.ENOENT)
+	w.policy("agent", rule("look", "allow", "stat, open", "/dir/sub/f"), rule("no-read", "deny", "read", "/dir/sub/f"), allowAll)
+	eventually(t, "only reading is denied", func() error {
+		_, r := unix.Pread(fd, make([]byte, 1), 0)
+		_, w := unix.Pwrite(fd, []byte("x"), 0)
+		s := unix.Lstat(m.Path+"/dir/sub/f", new(unix.Stat_t))
+		if errno(r) != "EACCES" || w != nil || s != nil {
+			return fmt.Errorf("pread, pwrite, stat = %s, %s, %s, want EACCES, ok, ok", errno(r), errno(w), errno(s))
+		}
+		return nil
+	})
+	w.policy("agent", rule("no-dir", "deny", `"*"`, "/dir/**"), allowAll)
+	eventually(t, "a name below a denied directory", func() error {
+		if got := errno(unix.Lstat(m.Path+"/dir/sub/f", new(unix.Stat_t))); got != "EACCES" {
+			return fmt.Errorf("stat = %s, want EACCES", got)
+		}
+		return nil
+	})
+}
+
+// TestPin has a pinned view keep the policy that it started with. S1-09.
+func TestPin(t *testing.T) {
+	w := newWorld(t)
+	w.write("root/f", "x")
+	w.policy("agent", allowAll)
+	m := w.mount(w.profile("root: ./root\npolicy: agent\npolicies: [./policies]\nreload: pin\nguards: []\n"))
+	a := hold(t, m.Path+"/f")
+	w.policy("agent", rule("revoked", "deny", `"*"`, "/f"))
+	time.Sleep(3 * time.Second) // longer than a live view may take
+	if err := a.all("ok", "ok"); err != nil {
+		t.Errorf("pinned, after an edit: %v", err)
+	}
+}
+
+// TestBrokenPolicy has a file that does not load change nothing, count as an
+// error and be named on one line. S1-09.
+func TestBrokenPolicy(t *testing.T) {
+	w := newWorld(t)
+	w.write("root/f", "x")
+	m := w.view(rule("no-g", "deny", "create", "/g"), allowAll)
+	a := hold(t, m.Path+"/f")
+	for i, text := range []string{
+		"version: 1\nname: agent\nfile_rules:\n  - {name: a, paths: [\"/**\"], operations: [reed], decision: allow}\n",
+		"version: 1\nname: agent\nfile_rules:\n  - {name: [\n",
+		"version: 1\nname: agent\nfile_rulez: []\n",
+	} {
+		failed := m.metric("sandboxfs_policy_reloads_total", `result="error"`)
+		before := len(m.output.lines("agent.yaml:"))
+		w.write("policies/agent.yaml", text)
+		eventually(t, "reload of a broken policy counts", func() error {
+			if m.metric("sandboxfs_policy_reloads_total", `result="error"`) <= failed {
+				return fmt.Errorf(`sandboxfs_policy_reloads_total{result="error"} is still %v`, failed)
+			}
+			return nil
+		})
+		if now := len(m.output.lines("agent.yaml:")); now != before+1 {
+			t.Errorf("broken policy %d: %d lines name file and line, want 1 more than %d\n%s", i, now, before, m.output.text())
+		}
+		if err := a.all("ok", "ok"); err != nil {
+			t.Errorf("with a broken policy: %v", err)
+		}
+		wantErrno(t, "create /g under the last good policy", open(unix.O_WRONLY|unix.O_CREAT)(m.Path+"/g"), unix.EACCES)
+	}
+	w.policy("agent", allowAll)
+	eventually(t, "a good policy loads again", func() error { return open(unix.O_WRONLY | unix.O_CREAT)(m.Path + "/g") })
+}
+
+// TestReloadByEditors has every way of changing a policy file be heard: in
+// place, by rename, by the swap of a symbolic link as mounted config maps do,
+// and one that was removed and made anew. S1-09.
+func TestReloadByEditors(t *testing.T) {
+	w := newWorld(t)
+	w.write("root/f", "x")
+	text := func(decision string) string {
+		return policyText("agent", []string{rule("f", decision, "read", "/f"), allowAll})
+	}
+	w.write("store/v1/agent.yaml", text("allow"))
+	w.mkdir("policies")
+	must(t, os.Symlink("../store/v1", w.path("policies/..data")))
+	must(t, os.Symlink("..data/agent.yaml", w.path("policies/agent.yaml")))
+	m := w.mount(w.profile("root: ./root\npolicy: agent\npolicies: [./policies]\nguards: []\n"))
+	file := w.path("policies/agent.yaml")
+	for _, tc := range []struct {
+		how  string
+		want syscall.Errno
+		edit func()
+	}{
+		{"symlink swap", unix.EACCES, func() {
+			w.write("store/v2/agent.yaml", text("deny"))
+			must(t, os.Symlink("../store/v2", w.path("policies/..tmp")))
+			must(t, os.Rename(w.path("policies/..tmp"), w.path("policies/..data")))
+		}},
+		{"rename over the link", 0, func() { w.policy("agent", rule("f", "allow", "read", "/f"), allowAll) }},
+		{"in place", unix.EACCES, func() { w.write("policies/agent.yaml", text("deny")) }},
+		{"backup and new file, as vim", 0, func() {
+			must(t, os.Rename(file, file+"~"))
+			w.write("policies/agent.yaml", text("allow"))
+			must(t, os.Remove(file+"~"))
+		}},
+		{"removed, and made anew later", unix.EACCES, func() {
+			must(t, os.Remove(file))
+			time.Sleep(time.Second)
+			wantErrno(t, "open(/f) while the policy is away", open(unix.O_RDONLY)(m.Path+"/f"), 0)
+			w.write("policies/agent.yaml", text("deny"))
+		}},
+		{"a burst", 0, func() {
+			for i := range 50 {
+				w.write("policies/agent.yaml", text([]string{"deny", "allow"}[i%2]))
+			}
+		}},
+	} {
+		tc.edit()
+		eventually(t, "after "+tc.how, func() error {
+			if got := errno(open(unix.O_RDONLY)(m.Path + "/f")); got != errnoName(tc.want) {
+				return fmt.Errorf("open(/f) = %s, want %s", got, errnoName(tc.want))
+			}
+			return nil
+		})
+	}
+}
+
+// TestReloadOfProfile has an edit of the profile's own policy key be obeyed. S1-09.
+func TestReloadOfProfile(t *testing.T) {
+	w := newWorld(t)
+	w.write("root/f", "x")
+	w.policy("strict", rule("look", "allow", "stat", "/**"))
+	w.policy("agent", allowAll)
+	profile := "root: ./root\npolicy: %s\npolicies: [./policies]\nguards: []\n"
+	m := w.mount(w.profile(fmt.Sprintf(profile, "agent")))
+	wantErrno(t, "open(/f)", open(unix.O_RDONLY)(m.Path+"/f"), 0)
+	w.profile(fmt.Sprintf(profile, "strict"))
+	eventually(t, "the profile names another policy", func() error {
+		if got := errno(open(unix.O_RDONLY)(m.Path + "/f")); got != "EACCES" {
+			return fmt.Errorf("open(/f) = %s, want EACCES", got)
+		}
+		return nil
+	})
+	if text := m.output.text(); strings.Contains(text, "panic") {
+		t.Error(text)
+	}
+}

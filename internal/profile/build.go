@@ -1,0 +1,167 @@
+package profile
+
+import (
+	"os"
+	"slices"
+
+	"github.com/sandboxfs/sandboxfs/configs"
+	"github.com/sandboxfs/sandboxfs/internal/strictyaml"
+	"github.com/sandboxfs/sandboxfs/internal/vpath"
+	"github.com/sandboxfs/sandboxfs/overlay"
+	"github.com/sandboxfs/sandboxfs/policy"
+	"github.com/sandboxfs/sandboxfs/sysmounts"
+)
+
+// allowAll is the policy of a mount for which none is named, as with
+// docker run -v. Guards and readonly hold all the same.
+const allowAll = "allow-all"
+
+// Remark is something legal that its author may not have meant.
+type Remark struct {
+	strictyaml.Problem
+	Warning bool // else it is a note
+}
+
+// builder is the state of one Build.
+type builder struct {
+	profile *Profile
+	library *policy.Library
+	own     own
+
+	named    map[string]*policy.File // the policies that the profile names
+	remarks  []Remark
+	problems strictyaml.Problems
+}
+
+// Library reads the policies that the profile can name: the built-in ones and
+// those of its directories, as they are now.
+func (p *Profile) Library() (*policy.Library, strictyaml.Problems) {
+	return policy.LoadLibrary(p.PolicyDirs, configs.Policies)
+}
+
+// Build makes the view that the profile describes, under the policies of
+// library. Files are further files of the daemon, such as the audit file: like
+// the profile and the policies they are hidden in the view. The mounts of two
+// views of one profile are the same ones in the same order, so that one can
+// take the place of the other. The view is nil if there is a problem.
+func (p *Profile) Build(library *policy.Library, files ...string) (*overlay.View, []Remark, strictyaml.Problems) {
+	b := builder{profile: p, library: library, named: map[string]*policy.File{}}
+	b.own = p.own(files, &b.problems)
+	var mounts []overlay.Mount
+	for _, m := range p.Mounts {
+		mounts = append(mounts, b.mount(m))
+	}
+	for _, m := range p.system {
+		m.Layers = append(b.layer("mount", strictyaml.String{V: sysmounts.PolicyName}, m.Target), b.common(m)...)
+		mounts = append(mounts, m)
+	}
+	b.warn()
+	if len(b.problems) > 0 {
+		return nil, b.remarks, slices.Compact(b.problems.Sorted())
+	}
+	view, err := overlay.New(mounts)
+	if err != nil {
+		b.problems.Add(strictyaml.Pos{File: p.File}, "%v", err)
+		return nil, b.remarks, b.problems
+	}
+	b.note(view)
+	return view, b.remarks, nil
+}
+
+// mount returns the row of m with all of its layers.
+func (b *builder) mount(m Mount) overlay.Mount {
+	row := overlay.Mount{Target: m.Target, Source: m.Source, ReadOnly: m.ReadOnly, Kind: m.Kind, Policy: m.Policy.V}
+	var first []overlay.Layer
+	switch {
+	case m.Zone != nil:
+		zone, err := overlay.ZoneMount(*m.Zone)
+		if err != nil {
+			b.problems.Add(m.Pos, "%v", err)
+		}
+		row, first = zone, zone.Layers
+		row.Kind = m.Kind
+	case m.Policy.Set():
+		first = b.layer("mount", m.Policy, m.Target)
+	case !b.profile.BasePolicy.Set():
+		row.Policy = allowAll
+		first = b.layer("mount", strictyaml.String{V: allowAll}, m.Target)
+		b.remarks = append(b.remarks, Remark{Problem: strictyaml.Problem{
+			Pos: m.Pos, Message: "mount " + string(m.Target) + " has no policy: everything is allowed there but what guards and readonly forbid",
+		}})
+	default:
+		row.Policy = b.profile.BasePolicy.V
+	}
+	row.Layers = append(first, b.common(row)...)
+	return row
+}
+
+// common returns the layers that every mount has: base, guards, self.
+func (b *builder) common(m overlay.Mount) []overlay.Layer {
+	var layers []overlay.Layer
+	if b.profile.BasePolicy.Set() {
+		layers = b.layer("base", b.profile.BasePolicy, m.Target)
+	}
+	for _, pack := range b.profile.Guards {
+		layers = append(layers, b.compile("guard", configs.Guard(pack.V), m.Target)...)
+	}
+	if self := b.own.policy(m); self != nil {
+		layers = append(layers, overlay.Layer{Kind: "self", Policy: self})
+	}
+	return layers
+}
+
+// layer returns the policy of that name as the only layer, or none and a
+// problem.
+func (b *builder) layer(kind string, name strictyaml.String, mount vpath.Path) []overlay.Layer {
+	file, ok := b.library.File(name.V)
+	if !ok {
+		if !b.library.Broken(name.V) {
+			b.problems.Add(name.Pos, "there is no policy %q%s", name.V, b.suggest(name.V))
+		}
+		return nil
+	}
+	b.named[name.V] = file
+	return b.compile(kind, file, mount)
+}
+
+func (b *builder) suggest(name string) string {
+	if near, ok := strictyaml.Nearest(name, b.library.Names()); ok {
+		return " (did you mean " + near + "?)"
+	}
+	return "; name the directory that holds it in policies"
+}
+
+func (b *builder) compile(kind string, file *policy.File, mount vpath.Path) []overlay.Layer {
+	compiled, problems := file.Compile(policy.Vars{Mount: mount, Env: os.LookupEnv})
+	b.problems = append(b.problems, problems...)
+	if compiled == nil {
+		return nil
+	}
+	return []overlay.Layer{{Kind: kind, Policy: compiled}}
+}
+
+// warn adds what is to be said about the policies that the profile names.
+func (b *builder) warn() {
+	for _, name := range b.library.Names() {
+		if file := b.named[name]; file != nil {
+			for _, w := range file.Warnings() {
+				b.remarks = append(b.remarks, Remark{Problem: w, Warning: true})
+			}
+		}
+	}
+}
+
+// note adds what is to be said about the mount table.
+func (b *builder) note(view *overlay.View) {
+	at := map[vpath.Path]strictyaml.Pos{}
+	for _, m := range b.profile.Mounts {
+		at[m.Target] = m.Pos
+	}
+	for _, n := range view.Notes() {
+		pos, ok := at[n.Mount]
+		if !ok {
+			pos.File = b.profile.File
+		}
+		b.remarks = append(b.remarks, Remark{Problem: strictyaml.Problem{Pos: pos, Message: n.String()}})
+	}
+}

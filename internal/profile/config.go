@@ -1,0 +1,123 @@
+package profile
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sandboxfs/sandboxfs/internal/strictyaml"
+)
+
+// Config is the part of the daemon's config that holds profiles.
+type Config struct {
+	File  string   // as it was named
+	Names []string // of its profiles, sorted
+
+	dir      string
+	policies []strictyaml.String
+	profiles map[string]document
+}
+
+// configDocument is a config as it is written.
+type configDocument struct {
+	Pos strictyaml.Pos
+
+	Version       strictyaml.Value[int] `yaml:"version"`
+	Policies      []strictyaml.String   `yaml:"policies"`
+	MountProfiles map[string]document   `yaml:"mount_profiles"`
+}
+
+// defaultPolicies is the directory beside a config that is read for policies
+// when it is there and the config names no other.
+const defaultPolicies = "policies"
+
+// LoadConfig reads the config in file. It looks at what its profiles say only
+// when one is asked for, so that one with a missing source does not stand in
+// the way of the others.
+func LoadConfig(file string) (*Config, strictyaml.Problems) {
+	data, at, problems := read(file)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	var d configDocument
+	problems = strictyaml.Decode(file, data, &d)
+	if d.Version.Set() && d.Version.V != defaults.version {
+		problems.Add(d.Version.Pos, "version %d is not known; this release reads version %d", d.Version.V, defaults.version)
+	}
+	c := &Config{
+		File:     file,
+		Names:    slices.Sorted(maps.Keys(d.MountProfiles)),
+		dir:      filepath.Dir(at),
+		policies: d.Policies,
+		profiles: d.MountProfiles,
+	}
+	beside := filepath.Join(c.dir, defaultPolicies)
+	if info, err := os.Stat(beside); d.Policies == nil && err == nil && info.IsDir() {
+		c.policies = []strictyaml.String{{V: beside, Pos: d.Pos}}
+	}
+	return c, problems.Sorted()
+}
+
+// Profile returns the profile of that name, nil where there is none. Paths in
+// it are relative to the config; its policies come besides the config's own.
+func (c *Config) Profile(name string) (*Profile, strictyaml.Problems) {
+	d, ok := c.profiles[name]
+	if !ok {
+		var problems strictyaml.Problems
+		problems.Add(strictyaml.Pos{File: c.File}, "there is no profile %q; it has %s", name, orNone(c.Names))
+		return nil, problems
+	}
+	d.Policies = slices.Concat(c.policies, d.Policies)
+	p, problems := validate(withDefaults(d, name), around(c.dir))
+	p.File = filepath.Join(c.dir, filepath.Base(c.File))
+	p.reload = func() (*Profile, strictyaml.Problems) { return Named(name, c.File) }
+	return p, problems
+}
+
+// Named returns the profile of that name in the config file, or in the default
+// ones when config is empty: that of the user, then that of the machine.
+func Named(name, config string) (*Profile, strictyaml.Problems) {
+	if config == "" {
+		for _, file := range defaultConfigs(os.LookupEnv) {
+			if _, err := os.Stat(file); err == nil {
+				config = file
+				break
+			}
+		}
+	}
+	if config == "" {
+		var problems strictyaml.Problems
+		problems.Add(strictyaml.Pos{File: name}, "there is no such file or directory, and no config that could hold a profile of that name (%s)",
+			strings.Join(defaultConfigs(os.LookupEnv), ", "))
+		return nil, problems
+	}
+	c, problems := LoadConfig(config)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return c.Profile(name)
+}
+
+// defaultConfigs are the places of a config, the first that exists is taken.
+func defaultConfigs(lookup func(string) (string, bool)) []string {
+	var dirs []string
+	if dir, _ := lookup("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+		dirs = append(dirs, dir)
+	} else if home, _ := lookup("HOME"); filepath.IsAbs(home) {
+		dirs = append(dirs, filepath.Join(home, ".config"))
+	}
+	dirs = append(dirs, "/etc")
+	for i, dir := range dirs {
+		dirs[i] = filepath.Join(dir, "sandboxfs", "config.yaml")
+	}
+	return dirs
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,59 @@
+package profile
+
+import (
+	"net/netip"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/sandboxfs/sandboxfs/internal/strictyaml"
+)
+
+// Docker is the block docker of a profile. Each key may be written with
+// underscores or in camel case.
+type Docker struct {
+	Pos strictyaml.Pos
+
+	Enabled                   strictyaml.Bool     `yaml:"enabled"`
+	Image                     strictyaml.String   `yaml:"image"`
+	Tag                       strictyaml.String   `yaml:"tag"`
+	SocketPath                strictyaml.String   `yaml:"socket_path" alias:"socketPath"`
+	Runtime                   strictyaml.String   `yaml:"runtime"`
+	EnableWeakerNestedSandbox strictyaml.Bool     `yaml:"enable_weaker_nested_sandbox" alias:"enableWeakerNestedSandbox"`
+	ReadOnly                  strictyaml.Bool     `yaml:"read_only" alias:"readOnly"`
+	UnconfinedSecurity        strictyaml.Bool     `yaml:"unconfined_security" alias:"unconfinedSecurity"`
+	CapAdd                    []strictyaml.String `yaml:"cap_add" alias:"capAdd"`
+	CapDrop                   []strictyaml.String `yaml:"cap_drop" alias:"capDrop"`
+	LocalNetworking           strictyaml.Bool     `yaml:"allow_local_networking" alias:"allowLocalNetworking"`
+	LocalNetworkingForUsers   []strictyaml.String `yaml:"allow_local_networking_for_users" alias:"allowLocalNetworkingForUsers,allow_local_networking_for,allowLocalNetworkingFor"`
+	IsolatedDNSServers        []strictyaml.String `yaml:"isolated_dns_servers" alias:"isolatedDnsServers"`
+	LocalDNSServers           []strictyaml.String `yaml:"local_dns_servers" alias:"localDnsServers"`
+}
+
+// capability is the form of a Linux capability, with or without its prefix.
+var capability = regexp.MustCompile(`^(CAP_)?[A-Z][A-Z_]+$`)
+
+// validate reports what is wrong with the block; d may be nil.
+func (d *Docker) validate(problems *strictyaml.Problems) {
+	if d == nil {
+		return
+	}
+	for key, v := range map[string]strictyaml.String{"image": d.Image, "tag": d.Tag, "runtime": d.Runtime} {
+		if v.Set() && (v.V == "" || strings.ContainsAny(v.V, " \t\n")) {
+			problems.Add(v.Pos, "docker: %s %q is not a name", key, v.V)
+		}
+	}
+	if d.SocketPath.Set() && !filepath.IsAbs(d.SocketPath.V) {
+		problems.Add(d.SocketPath.Pos, "docker: the socket's path %q is not absolute", d.SocketPath.V)
+	}
+	for _, c := range append(append([]strictyaml.String(nil), d.CapAdd...), d.CapDrop...) {
+		if !capability.MatchString(c.V) {
+			problems.Add(c.Pos, "docker: %q is not a capability; they look like NET_ADMIN or CAP_NET_ADMIN", c.V)
+		}
+	}
+	for _, s := range append(append([]strictyaml.String(nil), d.IsolatedDNSServers...), d.LocalDNSServers...) {
+		if _, err := netip.ParseAddr(s.V); err != nil {
+			problems.Add(s.Pos, "docker: %q is not the IP address of a DNS server", s.V)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package profile
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sandboxfs/sandboxfs/internal/profile/mountinfo"
+	"github.com/sandboxfs/sandboxfs/internal/strictyaml"
+	"github.com/sandboxfs/sandboxfs/internal/vpath"
+	"github.com/sandboxfs/sandboxfs/overlay"
+	"github.com/sandboxfs/sandboxfs/policy"
+)
+
+// own is what a view must not let anybody change: the files that it is made of.
+// All are host paths.
+type own struct {
+	hidden []string // with everything below
+	pinned []string // names that the files are found by: links, sources
+}
+
+// selfRule is the name of the rules that protect a view's own files.
+const selfRule = "builtin:self"
+
+// own collects the profile, its policies, the sources, other views, and files.
+func (p *Profile) own(files []string, problems *strictyaml.Problems) own {
+	var o own
+	if p.File != "" {
+		o.hide(p.File)
+	}
+	for _, f := range files {
+		o.hide(f)
+	}
+	for i, dir := range p.PolicyDirs {
+		at := o.hide(dir)
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			if e.Type()&os.ModeSymlink != 0 {
+				o.hide(filepath.Join(dir, e.Name()))
+			}
+		}
+		for _, m := range p.Mounts {
+			if within(m.Source, at) {
+				problems.Add(p.policyAt[i], "the policies in %s are hidden in the view, and the source of %s lies in it; keep them in a directory of their own", dir, m.Target)
+			}
+		}
+	}
+	for _, m := range p.Mounts {
+		o.pinned = append(append(o.pinned, m.Source), m.links...)
+	}
+	table, _ := mountinfo.Read() // doctor says what is wrong where it cannot be read
+	for _, m := range table {
+		if m.Ours() && !p.mounts(m.Point) {
+			o.hidden = append(o.hidden, m.Point)
+		}
+	}
+	return o
+}
+
+// mounts reports whether the host path point is, or holds, a source.
+func (p *Profile) mounts(point string) bool {
+	for _, m := range p.Mounts {
+		if within(m.Source, point) {
+			return true
+		}
+	}
+	return false
+}
+
+// hide adds the file or directory that name leads to, and the links on the way.
+// It returns the host path where it is, or would be if it were there.
+func (o *own) hide(name string) string {
+	at, links, err := mountinfo.Locate(name, nil)
+	if errors.Is(err, unix.ENOENT) {
+		at, links, err = mountinfo.Locate(filepath.Dir(name), nil)
+		at = filepath.Join(at, filepath.Base(name))
+	}
+	if err != nil {
+		at = filepath.Clean(name)
+	}
+	o.hidden = append(o.hidden, at)
+	o.pinned = append(append(o.pinned, at), links...)
+	return at
+}
+
+// policy returns the layer for m that hides what of o lies below its source,
+// and keeps the names on the way from being replaced. It is nil where there is
+// nothing.
+func (o own) policy(m overlay.Mount) *policy.Policy {
+	hide := policy.BuiltinRule{
+		Name: selfRule, Ops: policy.AllOps, Decision: policy.Hide,
+		Message: "the profile, its policies and the audit file are not part of the view",
+	}
+	for _, host := range o.hidden {
+		if within(host, m.Source) {
+			hide.Paths = append(hide.Paths, policy.Literal(string(show(m, host)))+"/**")
+		}
+	}
+	pin := policy.BuiltinRule{
+		Name: selfRule, Ops: policy.DeleteOps | policy.Write.Set(), Decision: policy.Deny,
+		Message: "the view itself is found by this name",
+	}
+	seen := map[string]bool{m.Source: true}
+	for _, host := range o.pinned {
+		for ; within(host, m.Source) && !seen[host]; host = filepath.Dir(host) {
+			seen[host] = true
+			pin.Paths = append(pin.Paths, policy.Literal(string(show(m, host))))
+		}
+	}
+	rest := policy.BuiltinRule{Name: selfRule, Paths: []string{"/**"}, Ops: policy.AllOps, Decision: policy.Allow}
+	switch {
+	case hide.Paths != nil && pin.Paths != nil:
+		return policy.Builtin("self", hide, pin, rest)
+	case hide.Paths != nil:
+		return policy.Builtin("self", hide, rest)
+	case pin.Paths != nil:
+		return policy.Builtin("self", pin, rest)
+	}
+	return nil
+}
+
+// show returns the virtual path of host, which lies within the source of m.
+func show(m overlay.Mount, host string) vpath.Path {
+	rel := strings.TrimPrefix(strings.TrimPrefix(host, m.Source), "/")
+	if rel == "" {
+		return m.Target
+	}
+	return m.Target.Join(rel)
+}
+
+// within reports whether the host path name is dir or lies below it, by whole
+// components. Both are clean.
+func within(name, dir string) bool {
+	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
+}

@@ -1,0 +1,77 @@
+// Package profile reads the files that say what a view shows and what may be
+// done in it: profiles, and the configs of the daemon that hold several. A
+// profile goes through three steps, parse, withDefaults and validate; Build
+// makes a view of the result and of the policies that it names. Each step
+// returns every problem it finds, with its place in the file.
+package profile
+
+import (
+	"github.com/sandboxfs/sandboxfs/internal/strictyaml"
+	"github.com/sandboxfs/sandboxfs/internal/vpath"
+	"github.com/sandboxfs/sandboxfs/overlay"
+)
+
+// Symlinks says what a view does with symbolic links.
+type Symlinks string
+
+// The ways to treat symbolic links.
+const (
+	SymlinksFollow Symlinks = "follow" // shown as they are; the caller's kernel walks them
+	SymlinksInside Symlinks = "inside" // refused where the target leaves the view
+	SymlinksReject Symlinks = "reject" // none is read or made
+)
+
+// Reload says what happens to a view when a policy changes.
+type Reload string
+
+// The ways to reload.
+const (
+	ReloadLive Reload = "live" // open handles and cached names obey the new policy
+	ReloadPin  Reload = "pin"  // a view keeps what it started with
+)
+
+// Owner is what the owner of a mount's source is shown as.
+type Owner struct{ UID, GID uint32 }
+
+// Profile is a profile that was read and found valid. It is not changed after
+// it was loaded: the sources were resolved then, and stay what they are.
+type Profile struct {
+	Name         string
+	File         string              // host path of the file that it stands in; "" for a built-in one
+	Mounts       []Mount             // the root mount first where there is one, then mounts, then zones by name
+	BasePolicy   strictyaml.String   // a policy's name; not Set for none
+	PolicyDirs   []string            // host paths of the directories of policy files
+	Guards       []strictyaml.String // names of packs
+	SystemMounts bool
+	Symlinks     Symlinks
+	Reload       Reload
+	Owner        *Owner  // nil shows owners as they are
+	Docker       *Docker // nil where the profile has no such block
+
+	reload   func() (*Profile, strictyaml.Problems) // reads the file again
+	system   []overlay.Mount                        // the system mounts that this host has
+	policyAt []strictyaml.Pos                       // of PolicyDirs
+}
+
+// Mount is one mount of a profile.
+type Mount struct {
+	Pos      strictyaml.Pos
+	Target   vpath.Path
+	Source   string       // host path, symbolic links resolved
+	Kind     overlay.Kind // KindDir or KindFile
+	ReadOnly bool
+	Policy   strictyaml.String // a policy's name; not Set for none
+	Zone     *overlay.Zone     // what the zone says that it was made from, or nil
+
+	links []string // host paths of the symbolic links that led to Source
+}
+
+// HasRoot reports whether something is mounted at "/".
+func (p *Profile) HasRoot() bool {
+	for _, m := range p.Mounts {
+		if m.Target == vpath.Root {
+			return true
+		}
+	}
+	return false
+}

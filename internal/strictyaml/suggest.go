@@ -1,0 +1,57 @@
+package strictyaml
+
+import (
+	"fmt"
+	"strings"
+)
+
+// suggest returns the part of an unknown key's message that helps: the known
+// key that was probably meant, else all known keys.
+func suggest(unknown string, known []string) string {
+	if key, ok := Nearest(unknown, known); ok {
+		return fmt.Sprintf(" (did you mean %q?)", key)
+	}
+	return fmt.Sprintf(" (known are %s)", strings.Join(known, ", "))
+}
+
+// Nearest returns the word among known that word is probably a misspelling of:
+// the one with the fewest letters to change, add or remove, at most a third of
+// them. Case, "_" and "-" do not count. Of equally near ones the first is taken.
+func Nearest(word string, known []string) (string, bool) {
+	w := fold(word)
+	best, distance := "", len(w)/3+1
+	for _, k := range known {
+		if d := edits(w, fold(k), distance); d < distance {
+			best, distance = k, d
+		}
+	}
+	return best, best != ""
+}
+
+func fold(s string) string {
+	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(s))
+}
+
+// edits returns the Levenshtein distance of a and b, or some number that is at
+// least limit when the lengths alone tell that much.
+func edits(a, b string, limit int) int {
+	if max(len(a), len(b))-min(len(a), len(b)) >= limit {
+		return limit
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(diagonal+cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

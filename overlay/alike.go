@@ -1,0 +1,64 @@
+package overlay
+
+import (
+	"github.com/sandboxfs/sandboxfs/internal/vpath"
+	"github.com/sandboxfs/sandboxfs/policy"
+)
+
+// Alike reports whether everything below a has, by proof from the rules, the
+// same verdicts as the same path below b: same mount, no mount below either,
+// no alias of either, and no rule that can tell them apart. False means "not
+// proven".
+func (v *View) Alike(a, b vpath.Path) bool {
+	m := v.governing(a)
+	switch {
+	case m == nil || m != v.governing(b):
+		return false
+	case v.Pinned(a) || v.Pinned(b):
+		return false
+	case v.aliased(m, a) || v.aliased(m, b):
+		return false
+	case !policy.Alike(m.policies, a, b):
+		return false
+	}
+	return v.outer == nil || v.outer.Alike(a, b)
+}
+
+// aliased reports whether p, which m governs, or something below it may have
+// another name.
+func (v *View) aliased(m *Mount, p vpath.Path) bool {
+	if len(m.peers) == 0 {
+		return false
+	}
+	host := m.host(p)
+	for _, peer := range m.peers {
+		if _, ok := below(host, peer.Source); ok {
+			return true
+		}
+		if _, ok := below(peer.Source, host); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// MayHide reports whether a name directly in dir could be hidden. It may say
+// true for a directory where no such name exists.
+func (v *View) MayHide(dir vpath.Path) bool {
+	if v.conceals[dir] {
+		return true
+	}
+	m := v.governing(dir)
+	if m == nil {
+		return false
+	}
+	if policy.MayHide(m.policies, dir) {
+		return true
+	}
+	for _, a := range v.aliases(m, dir) {
+		if policy.MayHide(a.mount.policies, a.path) {
+			return true
+		}
+	}
+	return v.outer != nil && v.outer.MayHide(dir)
+}
