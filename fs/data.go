@@ -107,7 +107,14 @@ func (s *Server) changing(n *node, obj backing.Object, act func() error) syscall
 // Fsync writes a file's data, and unless dataOnly its attributes, to the disk.
 func (s *Server) Fsync(c *Caller, id HandleID, dataOnly bool) syscall.Errno {
 	h, errno := s.handles.get(id)
-	if errno != 0 || h.file == nil {
+	if errno != 0 {
+		return errno
+	}
+	op := policy.Read
+	if writes(h.flags) {
+		op = policy.Write
+	}
+	if errno := s.gateData(c, h, op); errno != 0 || h.file == nil {
 		return errno
 	}
 	c.Thread.Yield()
@@ -117,7 +124,10 @@ func (s *Server) Fsync(c *Caller, id HandleID, dataOnly bool) syscall.Errno {
 // FsyncDir writes a directory to the disk.
 func (s *Server) FsyncDir(c *Caller, id HandleID) syscall.Errno {
 	h, errno := s.handles.get(id)
-	if errno != 0 || h.node.kind != kindDir {
+	if errno != 0 {
+		return errno
+	}
+	if errno := s.gate(c, h.node, policy.List); errno != 0 || h.node.kind != kindDir {
 		return errno
 	}
 	d, errno := s.openDir(h.node)

@@ -38,6 +38,9 @@ type node struct {
 	// nothing to it since: its truncation to 0 is that of O_TRUNC.
 	opener atomic.Uint32
 
+	// process made the file, in a zone: it may save it under another name there.
+	process atomic.Uint32
+
 	watch watch
 
 	// guarded by Server.mu
@@ -142,14 +145,14 @@ func (w *watch) begin(st *backing.Stat) (changed bool) {
 	return changed
 }
 
-// end closes the bracket, with the file as st says; nil if that is not known.
+// end closes the bracket, with the file as st says; nil if that is not known,
+// and then the next look at the file finds it changed.
 func (w *watch) end(st *backing.Stat) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.writers--
-	if st == nil {
-		w.valid = false
-		return
+	w.valid, w.lenient, w.stamp = true, false, stamp{}
+	if st != nil {
+		w.stamp = stampOf(st)
 	}
-	w.valid, w.lenient, w.stamp = true, false, stampOf(st)
 }

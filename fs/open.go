@@ -145,6 +145,9 @@ func (s *Server) Create(c *Caller, parent NodeID, name string, flags, mode uint3
 	}
 	f = foundObject(dir.mount, st)
 	n := s.enter(dir, name, f)
+	if dir.mount.zone {
+		n.process.Store(processOf(c.Pid))
+	}
 	s.opened(n, file, flags, path, out)
 	s.warm(s.snap.Load(), n, policy.Stat)
 	s.fill(n, path, &f, entry)

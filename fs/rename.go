@@ -54,6 +54,9 @@ func (s *Server) gateRename(c *Caller, m *move) syscall.Errno {
 	if view.Pinned(m.old) || view.Pinned(m.new) {
 		return s.refuse(c, a, policy.Mountpoint)
 	}
+	if s.savesInZone(c, view, m) {
+		return s.gateEntry(c, m.newDir, m.replaced, access{op: policy.Write, path: m.new})
+	}
 	if errno := s.gateEntry(c, m.oldDir, m.node, a); errno != 0 {
 		return errno
 	}

@@ -92,6 +92,7 @@ type snapshot struct {
 type mount struct {
 	target   vpath.Path
 	kind     overlay.Kind
+	zone     bool
 	device   string // of KindDevice: "null", "zero" or "urandom"
 	tree     backing.Tree
 	base     string  // of a file or a symbolic link: its name in holder
@@ -149,7 +150,7 @@ func NewServer(c Config) (*Server, error) {
 }
 
 func (s *Server) newMount(m *overlay.Mount, tree backing.Tree) (*mount, error) {
-	out := &mount{target: m.Target, kind: m.Kind, tree: tree, counters: s.metrics.Mount(m.Target)}
+	out := &mount{target: m.Target, kind: m.Kind, zone: m.Zone, tree: tree, counters: s.metrics.Mount(m.Target)}
 	if m.Kind == overlay.KindDevice {
 		out.device = vpath.Path(m.Source).Base()
 		return out, nil

@@ -6,11 +6,13 @@ import (
 	"github.com/sandboxfs/sandboxfs/internal/backing"
 )
 
-// Statfs returns the figures of the file system behind a node. It asks nobody:
-// they are those of the mount and name no file.
-func (s *Server) Statfs(num NodeID) (backing.StatFS, syscall.Errno) {
+// Statfs returns the figures of the file system behind a node.
+func (s *Server) Statfs(c *Caller, num NodeID) (backing.StatFS, syscall.Errno) {
 	n, errno := s.node(num)
 	if errno != 0 {
+		return backing.StatFS{}, errno
+	}
+	if errno := s.gateStat(c, n); errno != 0 {
 		return backing.StatFS{}, errno
 	}
 	if n.mount == nil || n.mount.tree == nil {

@@ -104,7 +104,7 @@ func (b badInput) try(t *testing.T) {
 	if b.target != nil {
 		arg, point = b.target(w)
 	}
-	argv := []string{binary, "mount"}
+	argv := []string{executable, "mount"}
 	if b.args != nil {
 		argv = append(argv, b.args(w)...)
 	} else {
@@ -132,7 +132,7 @@ func TestUnreadableProfile(t *testing.T) {
 	w := newWorld(t)
 	w.mkdir("mnt")
 	must(t, os.Chmod(w.profile(goodProfile), 0o600))
-	_, stderr, code := command{dir: w.Dir, uid: 1000}.try(binary, "mount", w.path("profile.yaml"), w.path("mnt"))
+	_, stderr, code := command{dir: w.Dir, uid: 1000}.try(executable, "mount", w.path("profile.yaml"), w.path("mnt"))
 	wantComplaint(t, "mount of an unreadable profile", stderr, code, 1, "profile.yaml")
 }
 

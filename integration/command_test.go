@@ -78,12 +78,12 @@ func tail(s string) string {
 	return s
 }
 
-// sandboxfs runs the binary and returns what it printed, and its exit code.
+// sandboxfs runs the program and returns what it printed, and its exit code.
 func sandboxfs(args ...string) (stdout, stderr string, code int) {
-	return command{dir: tempRoot}.try(append([]string{binary}, args...)...)
+	return command{dir: tempRoot}.try(append([]string{executable}, args...)...)
 }
 
-// helpers are what this test binary does when it is started as "helper NAME
+// helpers are what the test binary does when it is started as "helper NAME
 // ARG…": pieces of a test that need a process of their own.
 var helpers map[string]func(args []string) error
 

@@ -36,7 +36,7 @@ func mountsBelow(dir string) []mountEntry {
 	return found
 }
 
-// daemons lists the processes that run the binary with an argument below dir.
+// daemons lists the processes that run the executable with an argument below dir.
 func daemons(dir string) []int {
 	var pids []int
 	entries, _ := os.ReadDir("/proc")
@@ -46,7 +46,7 @@ func daemons(dir string) []int {
 			continue
 		}
 		exe, _ := os.Readlink(filepath.Join("/proc", e.Name(), "exe"))
-		if strings.TrimSuffix(exe, " (deleted)") != binary {
+		if strings.TrimSuffix(exe, " (deleted)") != executable {
 			continue
 		}
 		cmdline, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
@@ -92,7 +92,7 @@ func startReaper() error {
 	}
 	defer r.Close()
 	lifeline = w
-	cmd := exec.Command("/proc/self/exe", "helper", "reap", tempRoot, binary)
+	cmd := exec.Command("/proc/self/exe", "helper", "reap", tempRoot, executable)
 	cmd.Stdin = r
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd.Start()
@@ -101,7 +101,7 @@ func startReaper() error {
 // reap is the reaper: it waits for the end of its standard input.
 func reap(args []string) error {
 	io.Copy(io.Discard, os.Stdin)
-	tempRoot, binary = args[0], args[1]
+	tempRoot, executable = args[0], args[1]
 	sweep(tempRoot)
 	return os.RemoveAll(tempRoot)
 }

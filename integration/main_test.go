@@ -14,9 +14,9 @@ import (
 )
 
 var (
-	binary   string // the sandboxfs under test
-	tempRoot string // every file and every mount of the tests lies below it
-	soak     = os.Getenv("SANDBOXFS_SOAK") != ""
+	executable string // the sandboxfs under test
+	tempRoot   string // every file and every mount of the tests lies below it
+	soak       = os.Getenv("SANDBOXFS_SOAK") != ""
 )
 
 func TestMain(m *testing.M) {
@@ -48,7 +48,7 @@ func runTests(m *testing.M) int {
 	return code
 }
 
-// setUp makes tempRoot, builds the binary and prepares /dev/fuse and the
+// setUp makes tempRoot, builds the executable and prepares /dev/fuse and the
 // control file system of FUSE. What it returns takes the last two back.
 func setUp() (undo func(), err error) {
 	if tempRoot, err = os.MkdirTemp("", "sandboxfs-it-"); err != nil {
@@ -61,12 +61,12 @@ func setUp() (undo func(), err error) {
 		return nil, err
 	}
 	given := os.Getenv("SANDBOXFS_BIN")
-	binary = cmp.Or(given, filepath.Join(tempRoot, "sandboxfs"))
+	executable = cmp.Or(given, filepath.Join(tempRoot, "sandboxfs"))
 	if err := startReaper(); err != nil {
 		return nil, err
 	}
 	if given == "" {
-		build := exec.Command("go", "build", "-o", binary, "./cmd/sandboxfs")
+		build := exec.Command("go", "build", "-o", executable, "./cmd/sandboxfs")
 		build.Dir = ".."
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {

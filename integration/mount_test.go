@@ -36,8 +36,7 @@ type mount struct {
 type launch struct {
 	mountpoint string
 	uid        uint32
-	env        []string
-	flags      []string
+	nofile     int
 	limit      time.Duration
 }
 
@@ -49,6 +48,9 @@ func asUser(uid uint32) option { return func(l *launch) { l.uid = uid } }
 
 // onto mounts at a directory of the world other than "mnt".
 func onto(name string) option { return func(l *launch) { l.mountpoint = name } }
+
+// underLimit lets the daemon have no more than n open files.
+func underLimit(n int) option { return func(l *launch) { l.nofile = n } }
 
 // within sets how long the mount may live before it counts as stuck.
 func within(limit time.Duration) option { return func(l *launch) { l.limit = limit } }
@@ -85,9 +87,12 @@ func (w *world) start(arg string, options ...option) *mount {
 		Path: mountpoint, Backing: w.path("root"), t: w.t, world: w, audit: audit,
 		exited: make(chan struct{}), ready: make(chan struct{}),
 	}
-	argv := []string{binary, "mount", "--metrics", "127.0.0.1:0", "--audit", audit}
-	argv = append(append(argv, l.flags...), arg, mountpoint)
-	c := command{dir: w.Dir, uid: l.uid, env: append([]string{"HOME=" + home, "XDG_RUNTIME_DIR=" + home}, l.env...)}
+	argv := []string{executable, "mount", "--metrics", "127.0.0.1:0", "--audit", audit}
+	argv = append(argv, arg, mountpoint)
+	if l.nofile != 0 {
+		argv = append([]string{"prlimit", fmt.Sprintf("--nofile=%d:%d", l.nofile, l.nofile)}, argv...)
+	}
+	c := command{dir: w.Dir, uid: l.uid, env: []string{"HOME=" + home, "XDG_RUNTIME_DIR=" + home}}
 	m.cmd = c.cmd(context.Background(), argv...)
 	m.cmd.Stderr = &m.output
 	stdout, err := m.cmd.StdoutPipe()

@@ -71,15 +71,12 @@ func leadsTo(path, glob string) bool {
 		return false
 	}
 	for i, name := range way {
-		if unescaped, ok := unescape(name2(names[i])); !ok || unescaped != name {
+		if unescaped, ok := unescape(names[i]); !ok || unescaped != name {
 			return false
 		}
 	}
 	return !reference(names, way)
 }
-
-// name2 keeps "**" inside a name from looking literal.
-func name2(s string) string { return s }
 
 func TestDecideAgainstReference(t *testing.T) {
 	w := words{rand.New(rand.NewPCG(5, 6))}
@@ -204,8 +201,8 @@ file_rules:
 	}{
 		{"/w/a", "/w/b", true},
 		{"/w/a/b/c", "/w/x", true},
-		{"/w/x", "/w/.git", false},      // what is in x/hooks becomes a hook
-		{"/w/x/hooks", "/w/y", true},    // no .git above
+		{"/w/x", "/w/.git", false},   // what is in x/hooks becomes a hook
+		{"/w/x/hooks", "/w/y", true}, // no .git above
 		{"/w/.git/x", "/w/.git/y", true},
 		{"/w/.git/x", "/w/.git/hooks", false},
 		{"/w/.git/hooks/a", "/w/sub/.git/hooks/b", true}, // below a hooks directory both

@@ -82,7 +82,7 @@ func (w words) join(names []string, most int) string {
 func TestGlobAgainstReference(t *testing.T) {
 	w := words{rand.New(rand.NewPCG(1, 2))}
 	hits := 0
-	for range 300_000 {
+	for range 100_000 {
 		glob, path := w.glob(5), w.path(5)
 		want := reference(split(glob), split(path))
 		if got := matches(t, glob, path); got != want {
@@ -111,7 +111,7 @@ func doublestarMatch(glob, path string) bool {
 
 func TestGlobAgainstDoublestar(t *testing.T) {
 	w := words{rand.New(rand.NewPCG(3, 4))}
-	for range 300_000 {
+	for range 100_000 {
 		glob, path := w.glob(5), w.path(5)
 		if path == "/" && glob != "/" && glob != "/**" {
 			continue // the library lets "/*" cover "/"

@@ -26,6 +26,9 @@ type status int
 
 func (s status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
+// usageError is a mistake on the command line that a command finds itself.
+type usageError struct{ error }
+
 // app is one run of the program: its streams, and how far it came.
 type app struct {
 	stdin          io.Reader
@@ -67,13 +70,14 @@ func (a *app) rootCommand() *cobra.Command {
 // before a command begins is a usage error.
 func (a *app) exitCode(err error) int {
 	var code status
+	var usage usageError
 	var problems strictyaml.Problems
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &code):
 		return int(code)
-	case !a.began:
+	case !a.began, errors.As(err, &usage):
 		a.complain("%v (see sandboxfs --help)", err)
 		return exitUsage
 	case errors.As(err, &problems):

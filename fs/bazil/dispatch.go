@@ -127,7 +127,7 @@ func (w *worker) dispatchRest(c *fs.Caller, s *fs.Server, ops *operations, req f
 		return ops.removexattr
 	case *fuse.StatfsRequest:
 		var st backing.StatFS
-		st, errno := s.Statfs(node)
+		st, errno := s.Statfs(c, node)
 		w.replyStatfs(errno, &st)
 		return ops.statfs
 	case *fuse.FsyncRequest:

@@ -95,7 +95,7 @@ func TestConsoleMemoryIsBounded(t *testing.T) {
 
 // stuck is a writer that waits until it is let go.
 type stuck struct {
-	bytes.Buffer
+	printed          bytes.Buffer
 	entered, release chan struct{}
 }
 
@@ -105,7 +105,7 @@ func (s *stuck) Write(p []byte) (int, error) {
 		s.entered = nil
 		<-s.release
 	}
-	return s.Buffer.Write(p)
+	return s.printed.Write(p)
 }
 
 // A terminal that is stopped does not stop the file system.
@@ -127,7 +127,7 @@ func TestConsoleStuckWriter(t *testing.T) {
 	}
 	write(-1)
 	c.Close()
-	if got := w.String(); !strings.Contains(got, "(10 refusals not shown)\ndenied  read /-1  r\n") {
+	if got := w.printed.String(); !strings.Contains(got, "(10 refusals not shown)\ndenied  read /-1  r\n") {
 		t.Errorf("printed %q, want it to say that 10 are missing", got)
 	}
 	c.Write(Event{Path: "/late", Errno: "EACCES"}) // must not panic

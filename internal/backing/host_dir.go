@@ -97,12 +97,12 @@ func (d *hostDir) RenameAt(name string, to Dir, newName string) error {
 // Sync brings the directory's entries to the disk. It needs read permission.
 func (d *hostDir) Sync() error {
 	return d.use(func(fd int) error {
-		real, err := reopen(fd, unix.O_RDONLY|unix.O_DIRECTORY)
+		again, err := reopen(fd, unix.O_RDONLY|unix.O_DIRECTORY)
 		if err != nil {
 			return err
 		}
-		defer unix.Close(real)
-		return unix.Fsync(real)
+		defer unix.Close(again)
+		return unix.Fsync(again)
 	})
 }
 

@@ -16,12 +16,12 @@ var listBuffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 func (d *hostDir) ReadDir() ([]Dirent, error) {
 	var list []Dirent
 	err := d.use(func(fd int) error {
-		real, err := reopen(fd, unix.O_RDONLY|unix.O_DIRECTORY)
+		listing, err := reopen(fd, unix.O_RDONLY|unix.O_DIRECTORY)
 		if err != nil {
 			return err
 		}
-		defer unix.Close(real)
-		list, err = readAll(real)
+		defer unix.Close(listing)
+		list, err = readAll(listing)
 		return err
 	})
 	return list, err

@@ -108,7 +108,7 @@ func (d *memDir) RenameAt(name string, to Dir, newName string) error {
 		if target.closed {
 			return unix.EBADF
 		}
-		old, err := target.node.replaceable(newName, n)
+		old, err := d.node.replaced(n, target.node, newName)
 		if err != nil || old == n {
 			return err
 		}
@@ -122,19 +122,22 @@ func (d *memDir) RenameAt(name string, to Dir, newName string) error {
 	})
 }
 
-// replaceable returns what n replaces as name in the directory dir: nil when
-// nothing is there, n itself when the rename is to do nothing.
-func (dir *memNode) replaceable(name string, n *memNode) (*memNode, error) {
-	old, err := dir.lookup(name)
+// replaced returns what n, which is in the directory from, replaces as name in
+// the directory to: nil when nothing is there, n itself when the rename is to
+// do nothing.
+func (from *memNode) replaced(n, to *memNode, name string) (*memNode, error) {
+	old, err := to.lookup(name)
 	switch {
 	case err != nil && err != unix.ENOENT:
 		return nil, err
-	case n.stat.IsDir() && dir.within(n):
+	case n.stat.IsDir() && to.within(n):
 		return nil, unix.EINVAL
 	case err == unix.ENOENT:
-		return nil, dir.vacant(name)
+		return nil, to.vacant(name)
 	case old == n:
-		return old, nil
+		return n, nil
+	case old.stat.IsDir() && from.within(old):
+		return nil, unix.ENOTEMPTY
 	case n.stat.IsDir() && !old.stat.IsDir():
 		return nil, unix.ENOTDIR
 	case !n.stat.IsDir() && old.stat.IsDir():

@@ -3,7 +3,8 @@ package backing
 import "golang.org/x/sys/unix"
 
 // Stat is what statx(2) says of an object. Btime is zero where the file system
-// keeps none.
+// keeps none. Dev may differ within one file system (btrfs subvolumes, some
+// overlayfs), so it does not foretell EXDEV.
 type Stat struct {
 	Dev     uint64
 	Ino     uint64
@@ -39,7 +40,7 @@ func (s *Stat) IsDir() bool { return s.Mode&unix.S_IFMT == unix.S_IFDIR }
 // share memory: whoever keeps a few of them for long should clone them.
 type Dirent struct {
 	Name string
-	Ino  uint64 // of a mount point, the inode below the mount
+	Ino  uint64 // not Stat's for a mount point, nor for a directory of some overlayfs
 	Type uint8  // DT_… of getdents64(2); DT_UNKNOWN where the file system does not say
 }
 

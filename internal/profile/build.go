@@ -43,7 +43,8 @@ func (p *Profile) Library() (*policy.Library, strictyaml.Problems) {
 // library. Files are further files of the daemon, such as the audit file: like
 // the profile and the policies they are hidden in the view. The mounts of two
 // views of one profile are the same ones in the same order, so that one can
-// take the place of the other. The view is nil if there is a problem.
+// take the place of the other. The view is nil if there is a problem, also one
+// that kept every mount out of the profile.
 func (p *Profile) Build(library *policy.Library, files ...string) (*overlay.View, []Remark, strictyaml.Problems) {
 	b := builder{profile: p, library: library, named: map[string]*policy.File{}}
 	b.own = p.own(files, &b.problems)
@@ -56,7 +57,7 @@ func (p *Profile) Build(library *policy.Library, files ...string) (*overlay.View
 		mounts = append(mounts, m)
 	}
 	b.warn()
-	if len(b.problems) > 0 {
+	if len(b.problems) > 0 || len(p.Mounts) == 0 {
 		return nil, b.remarks, slices.Compact(b.problems.Sorted())
 	}
 	view, err := overlay.New(mounts)

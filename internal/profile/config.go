@@ -15,7 +15,7 @@ type Config struct {
 	File  string   // as it was named
 	Names []string // of its profiles, sorted
 
-	dir      string
+	at       string // absolute path of File
 	policies []strictyaml.String
 	profiles map[string]document
 }
@@ -37,7 +37,17 @@ const defaultPolicies = "policies"
 // when one is asked for, so that one with a missing source does not stand in
 // the way of the others.
 func LoadConfig(file string) (*Config, strictyaml.Problems) {
-	data, at, problems := read(file)
+	at, err := filepath.Abs(file)
+	if err != nil {
+		return nil, strictyaml.Problems{{Pos: strictyaml.Pos{File: file}, Message: err.Error()}}
+	}
+	return loadConfig(file, at)
+}
+
+// loadConfig reads the config at the absolute path at, which positions call
+// file.
+func loadConfig(file, at string) (*Config, strictyaml.Problems) {
+	data, problems := read(file, at)
 	if len(problems) > 0 {
 		return nil, problems
 	}
@@ -48,12 +58,12 @@ func LoadConfig(file string) (*Config, strictyaml.Problems) {
 	}
 	c := &Config{
 		File:     file,
+		at:       at,
 		Names:    slices.Sorted(maps.Keys(d.MountProfiles)),
-		dir:      filepath.Dir(at),
 		policies: d.Policies,
 		profiles: d.MountProfiles,
 	}
-	beside := filepath.Join(c.dir, defaultPolicies)
+	beside := filepath.Join(filepath.Dir(at), defaultPolicies)
 	if info, err := os.Stat(beside); d.Policies == nil && err == nil && info.IsDir() {
 		c.policies = []strictyaml.String{{V: beside, Pos: d.Pos}}
 	}
@@ -70,9 +80,15 @@ func (c *Config) Profile(name string) (*Profile, strictyaml.Problems) {
 		return nil, problems
 	}
 	d.Policies = slices.Concat(c.policies, d.Policies)
-	p, problems := validate(withDefaults(d, name), around(c.dir))
-	p.File = filepath.Join(c.dir, filepath.Base(c.File))
-	p.reload = func() (*Profile, strictyaml.Problems) { return Named(name, c.File) }
+	p, problems := validate(withDefaults(d, name), around(filepath.Dir(c.at)))
+	p.File = c.at
+	p.reread = func() (*Profile, strictyaml.Problems) {
+		again, problems := loadConfig(c.File, c.at)
+		if len(problems) > 0 {
+			return nil, problems
+		}
+		return again.Profile(name)
+	}
 	return p, problems
 }
 

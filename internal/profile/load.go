@@ -13,7 +13,16 @@ import (
 // Load reads the profile in file. With problems the profile holds what was
 // right, for Build to find its own; it is nil when nothing could be read.
 func Load(file string) (*Profile, strictyaml.Problems) {
-	data, at, problems := read(file)
+	at, err := filepath.Abs(file)
+	if err != nil {
+		return nil, strictyaml.Problems{{Pos: strictyaml.Pos{File: file}, Message: err.Error()}}
+	}
+	return load(file, at)
+}
+
+// load reads the profile at the absolute path at, which positions call file.
+func load(file, at string) (*Profile, strictyaml.Problems) {
+	data, problems := read(file, at)
 	if len(problems) > 0 {
 		return nil, problems
 	}
@@ -21,7 +30,7 @@ func Load(file string) (*Profile, strictyaml.Problems) {
 	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 	p, more := validate(withDefaults(d, name), around(filepath.Dir(at)))
 	p.File = at
-	p.reload = func() (*Profile, strictyaml.Problems) { return Load(file) }
+	p.reread = func() (*Profile, strictyaml.Problems) { return load(file, at) }
 	return p, append(problems, more...).Sorted()
 }
 
@@ -36,7 +45,7 @@ func Workspace(dir string) (*Profile, strictyaml.Problems) {
 	d, problems := parse(builtinWorkspace, configs.Workspace)
 	d.Root = strictyaml.String{V: at, Pos: strictyaml.Pos{File: dir}}
 	p, more := validate(withDefaults(d, "workspace"), around(at))
-	p.reload = func() (*Profile, strictyaml.Problems) { return Workspace(at) }
+	p.reread = func() (*Profile, strictyaml.Problems) { return Workspace(at) }
 	return p, append(problems, more...).Sorted()
 }
 
@@ -57,19 +66,13 @@ func Find(arg, config string) (*Profile, strictyaml.Problems) {
 	return Named(arg, config)
 }
 
-// Reload reads the profile again from where it came.
-func (p *Profile) Reload() (*Profile, strictyaml.Problems) { return p.reload() }
-
-// read returns what is in file, and its absolute path.
-func read(file string) (data []byte, at string, problems strictyaml.Problems) {
-	at, err := filepath.Abs(file)
-	if err == nil {
-		data, err = os.ReadFile(file)
-	}
+// read returns what stands at the path at, which positions call file.
+func read(file, at string) (data []byte, problems strictyaml.Problems) {
+	data, err := os.ReadFile(at)
 	if err != nil {
 		problems.Add(strictyaml.Pos{File: file}, "%v", reason(err))
 	}
-	return data, at, problems
+	return data, problems
 }
 
 func around(dir string) surroundings {

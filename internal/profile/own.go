@@ -53,15 +53,16 @@ func (p *Profile) own(files []string, problems *strictyaml.Problems) own {
 	}
 	table, _ := mountinfo.Read() // doctor says what is wrong where it cannot be read
 	for _, m := range table {
-		if m.Ours() && !p.mounts(m.Point) {
+		if m.Ours() && !p.standsOn(m.Point) {
 			o.hidden = append(o.hidden, m.Point)
 		}
 	}
 	return o
 }
 
-// mounts reports whether the host path point is, or holds, a source.
-func (p *Profile) mounts(point string) bool {
+// standsOn reports whether some source is, or lies below, the host path point:
+// a view of a view.
+func (p *Profile) standsOn(point string) bool {
 	for _, m := range p.Mounts {
 		if within(m.Source, point) {
 			return true

@@ -6,6 +6,8 @@
 package profile
 
 import (
+	"slices"
+
 	"github.com/sandboxfs/sandboxfs/internal/strictyaml"
 	"github.com/sandboxfs/sandboxfs/internal/vpath"
 	"github.com/sandboxfs/sandboxfs/overlay"
@@ -48,9 +50,9 @@ type Profile struct {
 	Owner        *Owner  // nil shows owners as they are
 	Docker       *Docker // nil where the profile has no such block
 
-	reload   func() (*Profile, strictyaml.Problems) // reads the file again
-	system   []overlay.Mount                        // the system mounts that this host has
-	policyAt []strictyaml.Pos                       // of PolicyDirs
+	reread   func() (*Profile, strictyaml.Problems)
+	system   []overlay.Mount  // the system mounts that this host has
+	policyAt []strictyaml.Pos // of PolicyDirs
 }
 
 // Mount is one mount of a profile.
@@ -66,12 +68,25 @@ type Mount struct {
 	links []string // host paths of the symbolic links that led to Source
 }
 
-// HasRoot reports whether something is mounted at "/".
-func (p *Profile) HasRoot() bool {
-	for _, m := range p.Mounts {
-		if m.Target == vpath.Root {
-			return true
-		}
+// Reread reads the profile again from where it came.
+func (p *Profile) Reread() (*Profile, strictyaml.Problems) { return p.reread() }
+
+// WatchPaths are the host paths where a change can mean another policy.
+func (p *Profile) WatchPaths() []string {
+	if p.File == "" {
+		return slices.Clone(p.PolicyDirs)
 	}
-	return false
+	return append([]string{p.File}, p.PolicyDirs...)
+}
+
+// SameMounts reports whether a view of p can take the place of a view of q
+// while that is mounted. Policies, guards and reload may differ.
+func (p *Profile) SameMounts(q *Profile) bool {
+	same := func(a, b Mount) bool {
+		return a.Target == b.Target && a.Source == b.Source && a.Kind == b.Kind &&
+			a.ReadOnly == b.ReadOnly && (a.Zone == nil) == (b.Zone == nil)
+	}
+	sameOwner := p.Owner == q.Owner || p.Owner != nil && q.Owner != nil && *p.Owner == *q.Owner
+	return slices.EqualFunc(p.Mounts, q.Mounts, same) && p.SystemMounts == q.SystemMounts &&
+		p.Symlinks == q.Symlinks && sameOwner
 }

@@ -29,7 +29,8 @@ func readDir(t *testing.T, tree backing.Tree) {
 			t.Errorf("ReadDir() has %+v, want type %d", e, want)
 		}
 		delete(types, e.Name)
-		if st := describeAt(t, root, e.Name); st.Ino != e.Ino {
+		// An overlayfs over several file systems lists other numbers for directories.
+		if st := describeAt(t, root, e.Name); st.Ino != e.Ino && !st.IsDir() {
 			t.Errorf("ReadDir() has %+v, StatAt says inode %d", e, st.Ino)
 		}
 	}

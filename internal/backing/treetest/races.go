@@ -2,6 +2,7 @@ package treetest
 
 import (
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -11,12 +12,15 @@ import (
 	"github.com/sandboxfs/sandboxfs/internal/backing"
 )
 
-// raceTime is how long a race is run.
-const raceTime = 300 * time.Millisecond
+// A race is run for raceTime, and up to raceLimit on a machine that is so busy
+// that nothing has raced by then.
+const (
+	raceTime  = 300 * time.Millisecond
+	raceLimit = 10 * time.Second
+)
 
-// swap runs step again and again beside try, until try has run for raceTime.
-// It reports how often try found what it was after and how often it did not:
-// a race in which one of the two never happened has tested nothing.
+// swap runs step again and again beside try, which reports whether it found
+// what it was after. A race in which it always did, or never, tested nothing.
 func swap(t *testing.T, step func() error, try func() (found bool)) {
 	t.Helper()
 	stop := make(chan struct{})
@@ -37,11 +41,15 @@ func swap(t *testing.T, step func() error, try func() (found bool)) {
 		}
 	})
 	var found, missed int
-	for end := time.Now().Add(raceTime); time.Now().Before(end) && !t.Failed(); {
+	for start := time.Now(); !t.Failed(); {
 		if try() {
 			found++
 		} else {
 			missed++
+		}
+		raced := found > 0 && missed > 0
+		if past := time.Since(start); past > raceTime && raced || past > raceLimit {
+			break
 		}
 	}
 	if found == 0 || missed == 0 {
@@ -49,12 +57,13 @@ func swap(t *testing.T, step func() error, try func() (found bool)) {
 	}
 }
 
-// rotate renames names[0] to names[1] and so on.
+// rotate renames names[0] to names[1] and so on, and lets others run between.
 func rotate(d backing.Dir, names ...string) error {
 	for i := range len(names) - 1 {
 		if err := d.RenameAt(names[i], d, names[i+1]); err != nil {
 			return err
 		}
+		runtime.Gosched()
 	}
 	return nil
 }

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sandboxfs/sandboxfs/internal/profile"
+	"github.com/sandboxfs/sandboxfs/internal/vpath"
+	"github.com/sandboxfs/sandboxfs/overlay"
+	"github.com/sandboxfs/sandboxfs/policy"
+)
+
+func (a *app) explainCommand() *cobra.Command {
+	var asJSON bool
+	var config string
+	cmd := &cobra.Command{
+		Use:   "explain PROFILE OP PATH",
+		Short: "Tell the verdict on one operation, and the way to it",
+		Long: "explain prints what the view of PROFILE says to the operation OP on PATH, and every\n" +
+			"rule that was tried on the way. Nothing is mounted and no daemon is asked. It exits\n" +
+			"with 0 if the operation is allowed, and with 3 if not.\n\n" +
+			"Operations: " + strings.ReplaceAll(policy.AllOps.String(), ",", ", ") + ".",
+		Example: "  sandboxfs explain profile.yaml write /src/.env",
+		Args:    cobra.ExactArgs(3),
+		RunE: func(_ *cobra.Command, args []string) error {
+			e, err := explain(args[0], config, args[1], args[2])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = a.printJSON(explanationJSON(e))
+			} else {
+				printExplanation(a.stdout, e)
+			}
+			if err == nil && !e.Verdict.Decision.Permits() {
+				return status(exitDenied)
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	cmd.Flags().StringVar(&config, "config", "", "config that holds PROFILE when that is a name")
+	return cmd
+}
+
+func explain(name, config, op, path string) (overlay.Explanation, error) {
+	operation, ok := policy.ParseOp(op)
+	if !ok {
+		return overlay.Explanation{}, usageError{fmt.Errorf("there is no operation %q; they are %s", op, policy.AllOps)}
+	}
+	at, err := vpath.Parse(path)
+	if err != nil {
+		return overlay.Explanation{}, err
+	}
+	view, err := viewOf(name, config)
+	if err != nil {
+		return overlay.Explanation{}, err
+	}
+	return view.Explain(at, operation), nil
+}
+
+// viewOf builds the view of a profile, as mount would.
+func viewOf(name, config string) (*overlay.View, error) {
+	return build(profile.Find(name, config))
+}
+
+// printExplanation writes the verdict in one line, then all that was tried.
+func printExplanation(w io.Writer, e overlay.Explanation) {
+	rule := e.Verdict.Rule
+	fmt.Fprintf(w, "%s  %s %s  by %s\n", e.Verdict.Decision, e.Op, oneLine(string(e.Place.Path)), ruleName(rule))
+	if rule.Message != "" {
+		fmt.Fprintf(w, "  %s\n", oneLine(rule.Message))
+	}
+	if e.Place.Mount == nil {
+		fmt.Fprintf(w, "\nno mount governs %s\n", oneLine(string(e.Place.Path)))
+	}
+	for _, n := range e.Names {
+		printName(w, e, n)
+	}
+	if !e.Verdict.Decision.Permits() {
+		fmt.Fprintf(w, "\nto allow it: %s\n", cure(e))
+	}
+}
+
+// printName writes what one mount says of one name of the path.
+func printName(w io.Writer, e overlay.Explanation, n overlay.Name) {
+	fmt.Fprintf(w, "\n%s on mount %s (%s)\n", oneLine(string(n.Path)), n.Mount.Target, oneLine(n.Mount.Source))
+	if n.Path != e.Place.Path {
+		fmt.Fprintf(w, "  another name of the same file\n")
+	}
+	if n.ReadOnly {
+		fmt.Fprintf(w, "%s readonly mount: changes are refused\n", arrow(n.Verdict.Rule == policy.ReadonlyMount && n.Decides))
+	}
+	for _, l := range n.Layers {
+		fmt.Fprintf(w, "  %s policy %s: %s\n", l.Kind, l.Policy.Name, l.Verdict.Decision)
+		for _, s := range l.Steps {
+			fmt.Fprintf(w, "%s     %-5s  %s  %s\n", arrow(l.Decides && s.Decides), stepDecision(s), ruleName(s.Rule), oneLine(s.Outcome()))
+		}
+	}
+}
+
+// arrow marks the line that the verdict comes from.
+func arrow(decides bool) string {
+	if decides {
+		return "→"
+	}
+	return " "
+}
+
+func stepDecision(s policy.Step) policy.Decision {
+	if s.Traverse {
+		return policy.Traverse.Decision
+	}
+	return s.Rule.Decision
+}
+
+// ruleName names a rule and the place where it stands.
+func ruleName(r *policy.Rule) string {
+	if r.Pos.File == "" {
+		return oneLine(r.Name)
+	}
+	return oneLine(fmt.Sprintf("%s (%s)", r.Name, r.Pos.Short()))
+}
+
+// cure says what to change for the operation to be allowed.
+func cure(e overlay.Explanation) string {
+	switch rule := e.Verdict.Rule; {
+	case rule == policy.Unmounted:
+		return fmt.Sprintf("add a mount with the target %s or one above it", e.Place.Path)
+	case rule == policy.ReadonlyMount:
+		return fmt.Sprintf("take readonly away from the mount %s", e.Place.Mount.Target)
+	case strings.HasPrefix(rule.Name, "builtin:guard:"):
+		return fmt.Sprintf("leave %q out of guards in the profile", strings.TrimPrefix(rule.Name, "builtin:guard:"))
+	case rule.Name == "builtin:self":
+		return "move the profile, policies and audit file out of what is mounted"
+	case rule == policy.DefaultDeny:
+		return fmt.Sprintf("add a rule with operations: [%s] and decision: allow to %s", e.Op, deciding(e))
+	case e.Verdict.Decision == policy.Ask:
+		return fmt.Sprintf("approve it, or change the rule %s to allow", ruleName(rule))
+	}
+	return fmt.Sprintf("change the rule %s, or put a rule before it that allows %s", ruleName(rule), e.Op)
+}
+
+// deciding names the policy that the verdict comes from.
+func deciding(e overlay.Explanation) string {
+	for _, n := range e.Names {
+		for _, l := range n.Layers {
+			if l.Decides {
+				return "the policy " + l.Policy.Name
+			}
+		}
+	}
+	return "the policy"
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
+
+	"github.com/sandboxfs/sandboxfs/internal/profile"
+	"github.com/sandboxfs/sandboxfs/internal/strictyaml"
+	"github.com/sandboxfs/sandboxfs/metrics"
+	"github.com/sandboxfs/sandboxfs/overlay"
+)
+
+// mountOptions is the command line of mount.
+type mountOptions struct {
+	profile    string
+	mountpoint string
+
+	config     string
+	metrics    string // an address, "off", or "" for the default one
+	socket     string
+	audit      string
+	logFormat  string
+	background bool
+}
+
+func (a *app) mountCommand() *cobra.Command {
+	var o mountOptions
+	cmd := &cobra.Command{
+		Use:   "mount PROFILE MOUNTPOINT",
+		Short: "Serve the view of a profile until it is unmounted",
+		Long: "mount serves the view of PROFILE at MOUNTPOINT, an empty directory, until SIGINT or\n" +
+			"SIGTERM, and then unmounts. PROFILE is a file, a directory (shown under the built-in\n" +
+			"profile workspace), or the name of a profile in the config.\n\n" +
+			"It prints \"ready MOUNTPOINT\" once the view answers, and each refusal on stderr,\n" +
+			"once for each rule and path. SIGUSR1 opens the audit file anew.",
+		Example: "  sandboxfs mount ~/project /mnt/agent\n  sandboxfs mount --background profile.yaml /mnt/agent",
+		Args:    cobra.ExactArgs(2),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.config, "config", "", "config that holds PROFILE when that is a name (default: the user's, then /etc/sandboxfs/config.yaml)")
+	flags.StringVar(&o.metrics, "metrics", metrics.DefaultAddr, `address of /metrics and /healthz, or "off"`)
+	flags.StringVar(&o.socket, "socket", "", "serve /metrics and /healthz on this unix socket, too")
+	flags.StringVar(&o.audit, "audit", "", "append refusals and audited operations to this file, one JSON object per line")
+	flags.StringVar(&o.logFormat, "log-format", "text", "text or json")
+	flags.BoolVar(&o.background, "background", false, "return once the view answers, and go on in the background")
+	cmd.PreRunE = func(*cobra.Command, []string) error { return o.check(flags) }
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		o.profile, o.mountpoint = args[0], args[1]
+		if o.background {
+			return a.mountInBackground(backgroundArgs(flags, args))
+		}
+		return a.mount(o)
+	}
+	return cmd
+}
+
+// check refuses flags that make no sense, and tells the default address of
+// metrics from the same one asked for.
+func (o *mountOptions) check(flags *pflag.FlagSet) error {
+	if o.logFormat != "text" && o.logFormat != "json" {
+		return usageError{fmt.Errorf("--log-format %q is neither text nor json", o.logFormat)}
+	}
+	if !flags.Changed("metrics") {
+		o.metrics = ""
+	} else if o.metrics == "" {
+		return usageError{fmt.Errorf("--metrics needs an address such as %s, or off", metrics.DefaultAddr)}
+	}
+	return nil
+}
+
+// plan is what is known and checked before anything is opened or mounted.
+type plan struct {
+	options    mountOptions
+	profile    *profile.Profile
+	began      time.Time // before the profile was read
+	view       *overlay.View
+	mountpoint string // host path, without symbolic links
+	audit      string // absolute host path; "" for none
+	socket     string // absolute host path; "" for none
+}
+
+// mount serves a view in the foreground.
+func (a *app) mount(o mountOptions) error {
+	unix.Umask(0) // modes come from the callers, with their umask applied
+	ready, err := a.readiness()
+	if err != nil {
+		return err
+	}
+	p, err := o.plan()
+	if err != nil {
+		return err
+	}
+	return a.serve(p, ready)
+}
+
+// plan reads the profile and checks everything that can be checked beforehand.
+func (o mountOptions) plan() (*plan, error) {
+	p := &plan{options: o, began: time.Now()}
+	var err error
+	if p.audit, err = absolute(o.audit); err != nil {
+		return nil, err
+	}
+	if p.socket, err = absolute(o.socket); err != nil {
+		return nil, err
+	}
+	loaded, problems := profile.Find(o.profile, o.config)
+	if p.view, err = build(loaded, problems, p.files()...); err != nil {
+		return nil, err
+	}
+	p.profile = loaded
+	if p.mountpoint, err = loaded.Mountpoint(o.mountpoint); err != nil {
+		return nil, err
+	}
+	if p.socket == "" {
+		return p, nil
+	}
+	if m, ok := loaded.Holds(p.socket); ok {
+		return nil, fmt.Errorf("the socket %s would lie in the view, in the source of %s; choose a place outside", p.socket, m.Target)
+	}
+	return p, nil
+}
+
+// files are the daemon's files that the profile does not speak of.
+func (p *plan) files() []string {
+	if p.audit == "" {
+		return nil
+	}
+	return []string{p.audit}
+}
+
+// build makes the view of a profile, which was read with problems, under its
+// policies as they are now. Its error is every problem there is.
+func build(p *profile.Profile, problems strictyaml.Problems, files ...string) (*overlay.View, error) {
+	if p == nil {
+		return nil, problems.Err()
+	}
+	library, more := p.Library()
+	view, _, most := p.Build(library, files...)
+	return view, slices.Concat(problems, more, most).Sorted().Err()
+}
+
+// absolute returns name as an absolute path, "" for "".
+func absolute(name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	return filepath.Abs(name)
+}
+
+// summary is the line that says what is mounted.
+func (p *plan) summary(metricsAddr string) string {
+	var shows []string
+	for _, m := range p.profile.Mounts {
+		row := p.view.Resolve(m.Target).Mount
+		words := fmt.Sprintf("%s at %s (policy %s", m.Source, m.Target, row.Policy)
+		if row.ReadOnly {
+			words += ", readonly"
+		}
+		shows = append(shows, words+")")
+	}
+	const most = 3
+	if more := len(shows) - most; more > 0 {
+		shows = append(shows[:most], fmt.Sprintf("%d more", more))
+	}
+	line := "shows " + strings.Join(shows, ", ")
+	if p.profile.BasePolicy.Set() {
+		line += "; base policy " + p.profile.BasePolicy.V
+	}
+	var guards []string
+	for _, g := range p.profile.Guards {
+		guards = append(guards, g.V)
+	}
+	if guards == nil {
+		guards = []string{"none"}
+	}
+	line += "; guards " + strings.Join(guards, ", ")
+	if metricsAddr != "" {
+		line += "; metrics http://" + metricsAddr + "/metrics"
+	}
+	return line + "; unmount with: sandboxfs umount " + p.mountpoint
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sandboxfs/sandboxfs/internal/vpath"
+	"github.com/sandboxfs/sandboxfs/policy"
+)
+
+// resolution is what resolve prints.
+type resolution struct {
+	Path     vpath.Path `json:"path"`
+	Host     string     `json:"host"`
+	Mount    vpath.Path `json:"mount"`
+	ReadOnly bool       `json:"readonly"`
+	Policy   string     `json:"policy"`
+}
+
+func (a *app) resolveCommand() *cobra.Command {
+	var asJSON bool
+	var config string
+	cmd := &cobra.Command{
+		Use:   "resolve PROFILE PATH",
+		Short: "Tell the host path behind a path of the view",
+		Long: "resolve prints the host path that PATH leads to in the view of PROFILE, the mount\n" +
+			"that governs it, whether that is readonly, and its policy. Whether anything is\n" +
+			"there, or may be read, is not asked.",
+		Example: "  sandboxfs resolve profile.yaml /cache/npm",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			r, err := resolve(args[0], config, args[1])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.printJSON(r)
+			}
+			access := "read-write"
+			if r.ReadOnly {
+				access = "readonly"
+			}
+			_, err = fmt.Fprintf(a.stdout, "%s  mount %s  %s  policy %s\n", oneLine(r.Host), r.Mount, access, r.Policy)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	cmd.Flags().StringVar(&config, "config", "", "config that holds PROFILE when that is a name")
+	return cmd
+}
+
+func resolve(name, config, path string) (*resolution, error) {
+	at, err := vpath.Parse(path)
+	if err != nil {
+		return nil, err
+	}
+	view, err := viewOf(name, config)
+	if err != nil {
+		return nil, err
+	}
+	place := view.Resolve(at)
+	host, ok := view.HostPath(at)
+	if !ok {
+		return nil, fmt.Errorf("%s: %s", at, policy.Unmounted.Message)
+	}
+	return &resolution{at, host, place.Mount.Target, place.Mount.ReadOnly, place.Mount.Policy}, nil
+}
