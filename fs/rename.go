@@ -93,7 +93,6 @@ func (s *Server) gateNewName(c *Caller, view *overlay.View, m *move) (*found, sy
 	switch errno {
 	case 0:
 		a.op = policy.Write
-		m.last = f.stat.Nlink <= 1 || f.kind == kindDir
 		return &f, s.gateEntry(c, m.newDir, m.replaced, a)
 	case syscall.ENOENT:
 		return nil, s.gateEntry(c, m.newDir, nil, a)
@@ -182,6 +181,7 @@ func (s *Server) renameBacking(m *move) syscall.Errno {
 		return errno
 	}
 	defer to.release()
+	m.last = s.isLastName(m.replaced, to, m.newName)
 	return errnoOf(from.RenameAt(m.oldName, to.Dir, m.newName))
 }
 

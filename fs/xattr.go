@@ -15,19 +15,27 @@ const (
 	maxXattrList  = 64 << 10
 )
 
-// xattrReadable reports whether a view shows an attribute of that name. The
-// trusted namespace belongs to the host's administrator; access control lists
-// are not negotiated with the kernel, so that showing them would be a lie.
-func xattrReadable(name string) bool {
-	return strings.HasPrefix(name, "user.") || strings.HasPrefix(name, "security.")
-}
+// carried reports whether a view carries attributes of that name. Only those of
+// users are: trusted ones belong to the host's administrator, security ones give
+// a file powers on the host (and mean nothing on a nosuid mount), and access
+// control lists are not negotiated with the kernel, so that they would lie.
+func carried(name string) bool { return strings.HasPrefix(name, "user.") }
 
-// xattrWritable reports whether an attribute of that name may be changed
-// through a view. Security attributes give a file powers on the host.
-func xattrWritable(name string) bool { return strings.HasPrefix(name, "user.") }
+// absent is the answer for an attribute that is not carried. The kernel asks
+// for security.capability before the first write of every file, whoever
+// writes; the answer tells nothing, so that nobody is asked.
+func absent(name string) syscall.Errno {
+	if strings.HasPrefix(name, "security.") {
+		return syscall.ENODATA
+	}
+	return syscall.ENOTSUP
+}
 
 // Getxattr returns the value of an extended attribute.
 func (s *Server) Getxattr(c *Caller, num NodeID, name string) ([]byte, syscall.Errno) {
+	if !carried(name) {
+		return nil, absent(name)
+	}
 	n, errno := s.node(num)
 	if errno != 0 {
 		return nil, errno
@@ -35,7 +43,7 @@ func (s *Server) Getxattr(c *Caller, num NodeID, name string) ([]byte, syscall.E
 	if errno := s.gate(c, n, policy.Getxattr); errno != 0 {
 		return nil, errno
 	}
-	if !xattrReadable(name) || n.kind == kindSynth || n.kind == kindDevice {
+	if n.kind == kindSynth || n.kind == kindDevice {
 		return nil, syscall.ENOTSUP
 	}
 	return s.readXattr(n, func(o backing.Object, dst []byte) (int, error) { return o.Getxattr(name, dst) })
@@ -60,7 +68,7 @@ func (s *Server) Listxattr(c *Caller, num NodeID) ([]byte, syscall.Errno) {
 	}
 	var shown []byte
 	for name := range bytes.SplitAfterSeq(all, []byte{0}) {
-		if xattrReadable(string(bytes.TrimSuffix(name, []byte{0}))) {
+		if carried(string(bytes.TrimSuffix(name, []byte{0}))) {
 			shown = append(shown, name...)
 		}
 	}
@@ -104,7 +112,7 @@ func (s *Server) changeXattr(c *Caller, num NodeID, name string, act func(backin
 	if errno := s.gate(c, n, policy.Setxattr); errno != 0 {
 		return errno
 	}
-	if !xattrWritable(name) || n.kind == kindSynth || n.kind == kindDevice {
+	if !carried(name) || n.kind == kindSynth || n.kind == kindDevice {
 		return syscall.ENOTSUP
 	}
 	n.watch.own()

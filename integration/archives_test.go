@@ -67,7 +67,7 @@ func TestThereAndBack(t *testing.T) {
 	want := snapshot(t, original, everything)
 	m := w.view(allowAll)
 	for tool, script := range map[string]string{
-		"tar":   `tar --xattrs --xattrs-include='user.*' -C "$1" -cpf - . | tar --xattrs --xattrs-include='user.*' -C "$2" -xpf -`,
+		"tar":   `tar --format=posix --xattrs --xattrs-include='user.*' -C "$1" -cpf - . | tar --xattrs --xattrs-include='user.*' -C "$2" -xpf -`,
 		"rsync": `rsync -aHX "$1/" "$2/"`,
 		"cp":    `cp -a "$1/." "$2/"`,
 	} {

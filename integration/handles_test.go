@@ -160,7 +160,8 @@ func TestSharedMapping(t *testing.T) {
 	m := w.view(allowAll)
 	got := command{dir: m.Path}.run(t, "python3", "-c", `
 import mmap
-one, two = (mmap.mmap(open("f", "r+b").fileno(), 0) for _ in range(2))
+files = [open("f", "r+b") for _ in range(2)]
+one, two = (mmap.mmap(f.fileno(), 0) for f in files)
 one[4096:4103] = b"changed"
 print(two[4096:4103].decode(), open("f").read()[4096:4103])
 one.flush()

@@ -7,8 +7,8 @@ import (
 
 // Alike reports whether everything below a has, by proof from the rules, the
 // same verdicts as the same path below b: same mount, no mount below either,
-// no alias of either, and no rule that can tell them apart. False means "not
-// proven".
+// no alias of either, and no rule that can tell them apart. Of a and b
+// themselves it says nothing. False means "not proven".
 func (v *View) Alike(a, b vpath.Path) bool {
 	m := v.governing(a)
 	switch {

@@ -14,7 +14,7 @@ import (
 type View struct {
 	mounts  []Mount // in the order given to New
 	governs map[vpath.Path]*Mount
-	longest int // length of the longest target
+	longest int // length of the longest target, or of Root
 
 	names    map[vpath.Path][]string // of directories that lead to a mount which is not wholly hidden
 	pinned   map[vpath.Path]bool
@@ -53,6 +53,7 @@ func (v *View) index() error {
 	}
 	var errs []error
 	v.governs = make(map[vpath.Path]*Mount, len(v.mounts))
+	v.longest = len(vpath.Root)
 	for i := range v.mounts {
 		m := &v.mounts[i]
 		if err := m.prepare(); err != nil {

@@ -1,9 +1,13 @@
 package policy
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // BuiltinRule is a rule that a program writes. Its globs hold no variables; a
-// path that is meant as it is goes through Literal.
+// path that is meant as it is goes through Literal. A glob may begin with two
+// slashes, as Literal of the root with "/**" behind it does.
 type BuiltinRule struct {
 	Name     string // "builtin:…"
 	Paths    []string
@@ -19,6 +23,9 @@ func Builtin(name string, rules ...BuiltinRule) *Policy {
 	globs := make([][]glob, len(rules))
 	for i, r := range rules {
 		for _, text := range r.Paths {
+			if strings.HasPrefix(text, "//") {
+				text = text[1:]
+			}
 			alternatives, err := compileGlob(text)
 			if err != nil {
 				panic(fmt.Sprintf("policy: built-in rule %s: glob %q: %v", r.Name, text, err))

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
@@ -82,7 +83,7 @@ func (f *File) Guard(pack string) *File {
 	for i, r := range f.rules {
 		if !r.Decision.Permits() {
 			r.Name = reservedPrefix + "guard:" + pack
-			r.Message = strings.TrimPrefix(r.Message+`; to switch this guard off, name the others in the profile, without "`+pack+`": guards: [...]`, "; ")
+			r.Message = strings.TrimSpace(fmt.Sprintf("%s (guard pack %s; to switch it off, list the other packs in the profile: guards: [...])", r.Message, pack))
 		}
 		guard.rules[i] = r
 	}

@@ -17,7 +17,7 @@ func (a *app) checkCommand() *cobra.Command {
 		Long: "check tells profiles, policies and configs apart by their keys, and prints every\n" +
 			"problem on stdout as file:line:col: message. Notes and warnings are marked as such\n" +
 			"and are no problems. It exits with 1 when there is a problem.",
-		Args: cobra.MinimumNArgs(1),
+		Args: wants("FILE…"),
 		RunE: func(_ *cobra.Command, args []string) error { return a.check(args, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
@@ -52,11 +52,15 @@ func (a *app) printReport(r profile.Report) {
 		fmt.Fprintln(a.stdout, oneLine(p.Error()))
 	}
 	for _, remark := range r.Remarks {
-		fmt.Fprintln(a.stdout, oneLine(fmt.Sprintf("%s: %s: %s", remark.Pos, severity(remark), remark.Message)))
+		fmt.Fprintln(a.stdout, oneLine(remarkLine(remark)))
 	}
 	if len(r.Problems) == 0 {
 		fmt.Fprintf(a.stdout, "%s: %s is valid\n", oneLine(r.File), r.Kind)
 	}
+}
+
+func remarkLine(r profile.Remark) string {
+	return fmt.Sprintf("%s: %s: %s", r.Pos, severity(r), r.Message)
 }
 
 func severity(r profile.Remark) string {

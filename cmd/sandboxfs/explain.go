@@ -24,7 +24,7 @@ func (a *app) explainCommand() *cobra.Command {
 			"with 0 if the operation is allowed, and with 3 if not.\n\n" +
 			"Operations: " + strings.ReplaceAll(policy.AllOps.String(), ",", ", ") + ".",
 		Example: "  sandboxfs explain profile.yaml write /src/.env",
-		Args:    cobra.ExactArgs(3),
+		Args:    wants("PROFILE", "OP", "PATH"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			e, err := explain(args[0], config, args[1], args[2])
 			if err != nil {
@@ -64,13 +64,15 @@ func explain(name, config, op, path string) (overlay.Explanation, error) {
 
 // viewOf builds the view of a profile, as mount would.
 func viewOf(name, config string) (*overlay.View, error) {
-	return build(profile.Find(name, config))
+	p, problems := profile.Find(name, config)
+	view, _, err := build(p, problems)
+	return view, err
 }
 
 // printExplanation writes the verdict in one line, then all that was tried.
 func printExplanation(w io.Writer, e overlay.Explanation) {
 	rule := e.Verdict.Rule
-	fmt.Fprintf(w, "%s  %s %s  by %s\n", e.Verdict.Decision, e.Op, oneLine(string(e.Place.Path)), ruleName(rule))
+	fmt.Fprintf(w, "%s  %s %s  rule %s\n", e.Verdict.Decision, e.Op, oneLine(string(e.Place.Path)), ruleName(rule))
 	if rule.Message != "" {
 		fmt.Fprintf(w, "  %s\n", oneLine(rule.Message))
 	}
@@ -97,6 +99,9 @@ func printName(w io.Writer, e overlay.Explanation, n overlay.Name) {
 	for _, l := range n.Layers {
 		fmt.Fprintf(w, "  %s policy %s: %s\n", l.Kind, l.Policy.Name, l.Verdict.Decision)
 		for _, s := range l.Steps {
+			if s.Traverse && s.Decided == 0 {
+				continue // what a rule lets pass besides is worth a line only where it does
+			}
 			fmt.Fprintf(w, "%s     %-5s  %s  %s\n", arrow(l.Decides && s.Decides), stepDecision(s), ruleName(s.Rule), oneLine(s.Outcome()))
 		}
 	}
@@ -127,7 +132,8 @@ func ruleName(r *policy.Rule) string {
 
 // cure says what to change for the operation to be allowed.
 func cure(e overlay.Explanation) string {
-	switch rule := e.Verdict.Rule; {
+	rule := e.Verdict.Rule
+	switch {
 	case rule == policy.Unmounted:
 		return fmt.Sprintf("add a mount with the target %s or one above it", e.Place.Path)
 	case rule == policy.ReadonlyMount:

@@ -41,7 +41,7 @@ func (a *app) mountCommand() *cobra.Command {
 			"It prints \"ready MOUNTPOINT\" once the view answers, and each refusal on stderr,\n" +
 			"once for each rule and path. SIGUSR1 opens the audit file anew.",
 		Example: "  sandboxfs mount ~/project /mnt/agent\n  sandboxfs mount --background profile.yaml /mnt/agent",
-		Args:    cobra.ExactArgs(2),
+		Args:    wants("PROFILE", "MOUNTPOINT"),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.config, "config", "", "config that holds PROFILE when that is a name (default: the user's, then /etc/sandboxfs/config.yaml)")
@@ -81,6 +81,7 @@ type plan struct {
 	profile    *profile.Profile
 	began      time.Time // before the profile was read
 	view       *overlay.View
+	remarks    []profile.Remark
 	mountpoint string // host path, without symbolic links
 	audit      string // absolute host path; "" for none
 	socket     string // absolute host path; "" for none
@@ -97,6 +98,11 @@ func (a *app) mount(o mountOptions) error {
 	if err != nil {
 		return err
 	}
+	for _, r := range p.remarks {
+		if r.Warning {
+			a.complain("%s", remarkLine(r))
+		}
+	}
 	return a.serve(p, ready)
 }
 
@@ -111,7 +117,7 @@ func (o mountOptions) plan() (*plan, error) {
 		return nil, err
 	}
 	loaded, problems := profile.Find(o.profile, o.config)
-	if p.view, err = build(loaded, problems, p.files()...); err != nil {
+	if p.view, p.remarks, err = build(loaded, problems, p.files()...); err != nil {
 		return nil, err
 	}
 	p.profile = loaded
@@ -137,13 +143,13 @@ func (p *plan) files() []string {
 
 // build makes the view of a profile, which was read with problems, under its
 // policies as they are now. Its error is every problem there is.
-func build(p *profile.Profile, problems strictyaml.Problems, files ...string) (*overlay.View, error) {
+func build(p *profile.Profile, problems strictyaml.Problems, files ...string) (*overlay.View, []profile.Remark, error) {
 	if p == nil {
-		return nil, problems.Err()
+		return nil, nil, problems.Err()
 	}
 	library, more := p.Library()
-	view, _, most := p.Build(library, files...)
-	return view, slices.Concat(problems, more, most).Sorted().Err()
+	view, remarks, most := p.Build(library, files...)
+	return view, remarks, slices.Concat(problems, more, most).Sorted().Err()
 }
 
 // absolute returns name as an absolute path, "" for "".

@@ -38,7 +38,7 @@ func (d *daemon) reload() (paths []string, err error) {
 		d.log.Warn("the mounts of the profile have changed; that needs a restart, until then only policies are read anew", "profile", d.profile.File)
 		next = d.profile
 	}
-	view, err := build(next, problems, d.files()...)
+	view, _, err := build(next, problems, d.files()...)
 	if err != nil {
 		return paths, err
 	}

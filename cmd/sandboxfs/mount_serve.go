@@ -58,7 +58,7 @@ func (a *app) serve(p *plan, ready *readiness) error {
 	if err != nil {
 		return err
 	}
-	a.complain("%s", p.summary(addr))
+	d.say("%s", p.summary(addr))
 	if err := ready.announce(a.stdout, p.mountpoint); err != nil {
 		d.log.Error("nobody waits for the view any more", "err", err)
 		return d.drain(signals)
@@ -236,7 +236,7 @@ func (d *daemon) allowOther() bool {
 	if os.Geteuid() == 0 || userAllowOther(conf) {
 		return true
 	}
-	d.app.complain("note: only this user sees the view, because user_allow_other is not set in %s", conf)
+	d.say("note: only this user sees the view, because user_allow_other is not set in %s", conf)
 	return false
 }
 
@@ -312,7 +312,7 @@ func (d *daemon) wait(signals <-chan os.Signal) error {
 func (d *daemon) drain(signals <-chan os.Signal) error {
 	err := d.mount.Unmount(false)
 	if errors.Is(err, unix.EBUSY) {
-		d.app.complain("%s is in use by %s; it is detached, and its open files are waited for", d.mountpoint, describeUsers(d.mountpoint))
+		d.say("%s is in use by %s; it is detached, and its open files are waited for", d.mountpoint, describeUsers(d.mountpoint))
 		err = d.mount.Unmount(true)
 	}
 	if err != nil && !errors.Is(err, unix.EINVAL) { // EINVAL: somebody else was faster
@@ -327,9 +327,9 @@ func (d *daemon) drain(signals <-chan os.Signal) error {
 			if s == syscall.SIGUSR1 {
 				continue
 			}
-			return fmt.Errorf("ended by a second signal, with %d files open", d.server.OpenHandles())
+			return errors.New("ended by a second signal; whoever still uses the view is cut off")
 		case <-late:
-			return fmt.Errorf("ended after %v, with %d files still open", drainWithin, d.server.OpenHandles())
+			return fmt.Errorf("ended after %v; whoever still uses the view is cut off", drainWithin)
 		}
 	}
 }
@@ -340,6 +340,16 @@ func (a *app) logger(format string) *slog.Logger {
 		return slog.New(slog.NewJSONHandler(a.stderr, nil))
 	}
 	return slog.New(slog.NewTextHandler(a.stderr, nil))
+}
+
+// say writes one line to stderr, in the form of the log where that is for
+// machines.
+func (d *daemon) say(format string, args ...any) {
+	if d.options.logFormat == "json" {
+		d.log.Info(fmt.Sprintf(format, args...))
+		return
+	}
+	d.app.complain(format, args...)
 }
 
 // logLines turns lines that are written into records of a log.

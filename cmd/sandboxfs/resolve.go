@@ -28,7 +28,7 @@ func (a *app) resolveCommand() *cobra.Command {
 			"that governs it, whether that is readonly, and its policy. Whether anything is\n" +
 			"there, or may be read, is not asked.",
 		Example: "  sandboxfs resolve profile.yaml /cache/npm",
-		Args:    cobra.ExactArgs(2),
+		Args:    wants("PROFILE", "PATH"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			r, err := resolve(args[0], config, args[1])
 			if err != nil {

@@ -66,6 +66,17 @@ func (a *app) rootCommand() *cobra.Command {
 	return root
 }
 
+// wants checks that a command line has one argument for each of names. The last
+// one may be repeated if it ends in "…".
+func wants(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if more := strings.HasSuffix(names[len(names)-1], "…"); len(args) == len(names) || more && len(args) > len(names) {
+			return nil
+		}
+		return fmt.Errorf("%s wants %s; got %d arguments", cmd.Name(), strings.Join(names, " "), len(args))
+	}
+}
+
 // exitCode prints err and returns the code that it stands for. What goes wrong
 // before a command begins is a usage error.
 func (a *app) exitCode(err error) int {

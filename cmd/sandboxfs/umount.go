@@ -20,7 +20,7 @@ func (a *app) umountCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "umount MOUNTPOINT",
 		Short: "Unmount a view, also one that a dead daemon left behind",
-		Args:  cobra.ExactArgs(1),
+		Args:  wants("MOUNTPOINT"),
 		RunE:  func(_ *cobra.Command, args []string) error { return umount(args[0]) },
 	}
 }

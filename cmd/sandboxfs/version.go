@@ -11,8 +11,8 @@ import (
 // version is set by the linker (-X main.version=…); a build without that says so.
 var version = "dev"
 
-// build is what version prints.
-type build struct {
+// release is what version prints.
+type release struct {
 	Version string `json:"version"`
 	Go      string `json:"go"`
 	Commit  string `json:"commit"`
@@ -25,11 +25,11 @@ func (a *app) versionCommand() *cobra.Command {
 		Short: "Print the version, the Go release and the commit",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			b := thisBuild()
+			r := thisRelease()
 			if asJSON {
-				return a.printJSON(b)
+				return a.printJSON(r)
 			}
-			fmt.Fprintf(a.stdout, "sandboxfs %s (%s, commit %s)\n", b.Version, b.Go, b.Commit)
+			fmt.Fprintf(a.stdout, "sandboxfs %s (%s, commit %s)\n", r.Version, r.Go, r.Commit)
 			return nil
 		},
 	}
@@ -37,16 +37,16 @@ func (a *app) versionCommand() *cobra.Command {
 	return cmd
 }
 
-func thisBuild() build {
-	b := build{Version: version, Go: runtime.Version(), Commit: "unknown"}
+func thisRelease() release {
+	r := release{Version: version, Go: runtime.Version(), Commit: "unknown"}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return b
+		return r
 	}
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" {
-			b.Commit = s.Value
+			r.Commit = s.Value
 		}
 	}
-	return b
+	return r
 }

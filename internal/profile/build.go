@@ -47,7 +47,7 @@ func (p *Profile) Library() (*policy.Library, strictyaml.Problems) {
 // that kept every mount out of the profile.
 func (p *Profile) Build(library *policy.Library, files ...string) (*overlay.View, []Remark, strictyaml.Problems) {
 	b := builder{profile: p, library: library, named: map[string]*policy.File{}}
-	b.own = p.own(files, &b.problems)
+	b.own = b.collectOwn(files)
 	var mounts []overlay.Mount
 	for _, m := range p.Mounts {
 		mounts = append(mounts, b.mount(m))
@@ -86,9 +86,7 @@ func (b *builder) mount(m Mount) overlay.Mount {
 	case !b.profile.BasePolicy.Set():
 		row.Policy = allowAll
 		first = b.layer("mount", strictyaml.String{V: allowAll}, m.Target)
-		b.remarks = append(b.remarks, Remark{Problem: strictyaml.Problem{
-			Pos: m.Pos, Message: "mount " + string(m.Target) + " has no policy: everything is allowed there but what guards and readonly forbid",
-		}})
+		b.remark(m.Pos, "mount "+string(m.Target)+" has no policy: everything is allowed there but what guards and readonly forbid")
 	default:
 		row.Policy = b.profile.BasePolicy.V
 	}
@@ -146,7 +144,7 @@ func (b *builder) warn() {
 	for _, name := range b.library.Names() {
 		if file := b.named[name]; file != nil {
 			for _, w := range file.Warnings() {
-				b.remarks = append(b.remarks, Remark{Problem: w, Warning: true})
+				b.warning(w)
 			}
 		}
 	}
@@ -163,6 +161,14 @@ func (b *builder) note(view *overlay.View) {
 		if !ok {
 			pos.File = b.profile.File
 		}
-		b.remarks = append(b.remarks, Remark{Problem: strictyaml.Problem{Pos: pos, Message: n.String()}})
+		b.remark(pos, n.String())
 	}
+}
+
+func (b *builder) remark(pos strictyaml.Pos, message string) {
+	b.remarks = append(b.remarks, Remark{Problem: strictyaml.Problem{Pos: pos, Message: message}})
+}
+
+func (b *builder) warning(p strictyaml.Problem) {
+	b.remarks = append(b.remarks, Remark{Problem: p, Warning: true})
 }

@@ -34,7 +34,8 @@ func load(file, at string) (*Profile, strictyaml.Problems) {
 	return p, append(problems, more...).Sorted()
 }
 
-// Workspace returns the built-in profile workspace with dir as its root.
+// Workspace returns the built-in profile workspace as if it stood in dir, which
+// is its root.
 func Workspace(dir string) (*Profile, strictyaml.Problems) {
 	var problems strictyaml.Problems
 	at, err := filepath.Abs(dir)
@@ -43,7 +44,6 @@ func Workspace(dir string) (*Profile, strictyaml.Problems) {
 		return nil, problems
 	}
 	d, problems := parse(builtinWorkspace, configs.Workspace)
-	d.Root = strictyaml.String{V: at, Pos: strictyaml.Pos{File: dir}}
 	p, more := validate(withDefaults(d, "workspace"), around(at))
 	p.reread = func() (*Profile, strictyaml.Problems) { return Workspace(at) }
 	return p, append(problems, more...).Sorted()

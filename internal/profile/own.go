@@ -2,6 +2,7 @@ package profile
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,9 +26,10 @@ type own struct {
 // selfRule is the name of the rules that protect a view's own files.
 const selfRule = "builtin:self"
 
-// own collects the profile, its policies, the sources, other views, and files.
-func (p *Profile) own(files []string, problems *strictyaml.Problems) own {
+// collectOwn collects the profile, its policies, the sources, other views, and files.
+func (b *builder) collectOwn(files []string) own {
 	var o own
+	p := b.profile
 	if p.File != "" {
 		o.hide(p.File)
 	}
@@ -42,11 +44,7 @@ func (p *Profile) own(files []string, problems *strictyaml.Problems) own {
 				o.hide(filepath.Join(dir, e.Name()))
 			}
 		}
-		for _, m := range p.Mounts {
-			if within(m.Source, at) {
-				problems.Add(p.policyAt[i], "the policies in %s are hidden in the view, and the source of %s lies in it; keep them in a directory of their own", dir, m.Target)
-			}
-		}
+		b.warnHidden(at, p.policyAt[i])
 	}
 	for _, m := range p.Mounts {
 		o.pinned = append(append(o.pinned, m.Source), m.links...)
@@ -58,6 +56,22 @@ func (p *Profile) own(files []string, problems *strictyaml.Problems) own {
 		}
 	}
 	return o
+}
+
+// warnHidden speaks of the mounts that show nothing because their source lies in
+// the directory of policies dir, which at names.
+func (b *builder) warnHidden(dir string, at strictyaml.Pos) {
+	for _, m := range b.profile.Mounts {
+		if !within(m.Source, dir) {
+			continue
+		}
+		const text = "the directory of policies %s is hidden in the view, and the source of %s lies in it; keep policies in a directory of their own"
+		if m.Target == vpath.Root {
+			b.problems.Add(at, text, dir, m.Target)
+		} else {
+			b.warning(strictyaml.Problem{Pos: at, Message: fmt.Sprintf(text, dir, m.Target)})
+		}
+	}
 }
 
 // standsOn reports whether some source is, or lies below, the host path point:

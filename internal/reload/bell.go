@@ -95,11 +95,10 @@ func (b *bell) add(dir string, alive bool) {
 	b.watched[dir] = st
 }
 
+// remove is for a directory whose watch may be gone with it: no error matters.
 func (b *bell) remove(dir string) {
 	delete(b.watched, dir)
-	if err := b.watcher.Remove(dir); err != nil && !errors.Is(err, fsnotify.ErrNonExistentWatch) {
-		b.log.Debug("watch not removed", "dir", dir, "err", err)
-	}
+	b.watcher.Remove(dir)
 }
 
 func (b *bell) warn(err error) {

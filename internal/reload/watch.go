@@ -50,7 +50,9 @@ type Watch struct {
 
 	Log *slog.Logger
 
-	open func() (*fsnotify.Watcher, error) // fsnotify.NewWatcher unless a test says otherwise
+	// Tests take one of the two ways of hearing away.
+	open  func() (*fsnotify.Watcher, error) // nil means fsnotify.NewWatcher
+	every time.Duration                     // 0 means lookEvery
 }
 
 // Run watches until ctx is done. Load is called from Run's own goroutine, one
@@ -63,11 +65,14 @@ func (w Watch) Run(ctx context.Context) {
 	if w.open == nil {
 		w.open = fsnotify.NewWatcher
 	}
+	if w.every == 0 {
+		w.every = lookEvery
+	}
 	r := &run{load: w.Load, log: w.Log, bell: newBell(w.open, w.Log), paths: slices.Clone(w.Paths)}
 	defer r.bell.close()
 	r.look(w.Since)
 
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(w.every)
 	defer tick.Stop()
 	var first time.Time      // the notice that due goes back to
 	var due <-chan time.Time // nil while there is nothing to look at

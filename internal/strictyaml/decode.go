@@ -127,7 +127,9 @@ func (d *decoder) value(n node, dst reflect.Value) {
 }
 
 // positioned is implemented by Value.
-type positioned interface{ parts() (content any, pos *Pos) }
+type positioned interface {
+	parts() (content any, pos *Pos)
+}
 
 func (v *Value[T]) parts() (any, *Pos) { return &v.V, &v.Pos }
 

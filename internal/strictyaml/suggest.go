@@ -15,8 +15,8 @@ func suggest(unknown string, known []string) string {
 }
 
 // Nearest returns the word among known that word is probably a misspelling of:
-// the one with the fewest letters to change, add or remove, at most a third of
-// them. Case, "_" and "-" do not count. Of equally near ones the first is taken.
+// the one with the fewest letters to change, add, remove or swap, at most a
+// third of them. Case, "_" and "-" do not count. Of equally near ones the first is taken.
 func Nearest(word string, known []string) (string, bool) {
 	w := fold(word)
 	best, distance := "", len(w)/3+1
@@ -32,26 +32,30 @@ func fold(s string) string {
 	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(s))
 }
 
-// edits returns the Levenshtein distance of a and b, or some number that is at
-// least limit when the lengths alone tell that much.
+// edits returns how many letters must be changed, added, removed or swapped
+// with their neighbour to get from a to b, or limit when the lengths alone tell
+// that it is no less.
 func edits(a, b string, limit int) int {
 	if max(len(a), len(b))-min(len(a), len(b)) >= limit {
 		return limit
 	}
-	row := make([]int, len(b)+1)
+	before, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
+		next[0] = i + 1
 		for j := range len(b) {
-			cost := 1
+			change := 1
 			if a[i] == b[j] {
-				cost = 0
+				change = 0
 			}
-			diagonal, row[j+1] = row[j+1], min(diagonal+cost, row[j]+1, row[j+1]+1)
+			next[j+1] = min(row[j]+change, row[j+1]+1, next[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
 		}
+		before, row, next = row, next, before
 	}
 	return row[len(b)]
 }

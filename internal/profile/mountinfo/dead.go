@@ -8,12 +8,13 @@ import (
 )
 
 // Dead reports whether the daemon behind the mountpoint has ended. One that
-// does not answer within a second counts as alive.
+// does not answer within a second counts as alive. It asks by statfs(2), which
+// the kernel never answers from what it has cached.
 func Dead(point string) bool {
 	answer := make(chan error, 1)
 	go func() {
-		var st unix.Stat_t
-		answer <- unix.Stat(point, &st)
+		var st unix.Statfs_t
+		answer <- unix.Statfs(point, &st)
 	}()
 	select {
 	case err := <-answer:

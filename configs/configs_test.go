@@ -1,0 +1,207 @@
+package configs_test
+
+import (
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sandboxfs/sandboxfs/configs"
+	"github.com/sandboxfs/sandboxfs/internal/profile"
+	"github.com/sandboxfs/sandboxfs/internal/vpath"
+	"github.com/sandboxfs/sandboxfs/policy"
+)
+
+// compiled returns the file as a policy, which must be without a flaw.
+func compiled(t *testing.T, f *policy.File) []*policy.Policy {
+	t.Helper()
+	for _, w := range f.Warnings() {
+		t.Errorf("warning: %v", w)
+	}
+	if f.Description == "" {
+		t.Errorf("%s has no description", f.Path)
+	}
+	p, problems := f.Compile(policy.Vars{Mount: "/"})
+	if problems != nil {
+		t.Fatal(problems)
+	}
+	return []*policy.Policy{p}
+}
+
+// check decides each line "op[,op] path[ path]: decision[ rule]".
+func check(t *testing.T, layers []*policy.Policy, lines string) {
+	t.Helper()
+	for line := range strings.SplitSeq(strings.TrimSpace(lines), "\n") {
+		request, want, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		ops, paths, _ := strings.Cut(request, " ")
+		for name := range strings.SplitSeq(ops, ",") {
+			op, ok := policy.ParseOp(name)
+			if !ok {
+				t.Fatalf("%q: unknown operation %q", line, name)
+			}
+			for path := range strings.SplitSeq(paths, " ") {
+				v := policy.Decide(layers, vpath.Path(path), op)
+				if got := v.Decision.String() + " " + v.Rule.Name; got != want && v.Decision.String() != want {
+					t.Errorf("Decide(%s, %s) = %s, want %s", op, path, got, want)
+				}
+			}
+		}
+	}
+}
+
+func library(t *testing.T) *policy.Library {
+	t.Helper()
+	lib, problems := policy.LoadLibrary(nil, configs.Policies)
+	if problems != nil {
+		t.Fatal(problems)
+	}
+	return lib
+}
+
+func TestPolicies(t *testing.T) {
+	const nothingChanges = `
+		read,open,stat,list,readlink,getxattr,lock,exec / /usr/bin/env /dev/urandom: allow
+		write,truncate,chmod,chown,utimes,setxattr /usr/bin/env /x /dev/urandom: deny no-changes
+		create,mkdir,symlink,link,mknod,delete,unlink,rmdir,rename /x /dev/null: deny no-changes`
+	const sinks = `
+		open,read,stat,write,truncate /dev/null /dev/zero: allow
+		chmod,chown,utimes,setxattr /dev/null: deny device-attributes`
+	const all = `
+		read,exec,write,chmod,create,mknod,delete,rename /x /.git/config: allow`
+	want := map[string]string{
+		"allow-all":       all,
+		"default":         all,
+		"workspace-rw":    all,
+		"config-readonly": nothingChanges,
+		"system-readonly": nothingChanges + sinks,
+		"minimal":         nothingChanges + sinks,
+	}
+	lib := library(t)
+	for _, name := range lib.Names() {
+		t.Run(name, func(t *testing.T) {
+			f, _ := lib.File(name)
+			if want[name] == "" {
+				t.Fatal("nobody says what this policy does")
+			}
+			check(t, compiled(t, f), want[name])
+		})
+	}
+	if len(lib.Names()) != len(want) {
+		t.Errorf("the policies are %v", lib.Names())
+	}
+}
+
+func TestGuards(t *testing.T) {
+	want := map[string]string{
+		"git": `
+			read,open,exec,list,stat /w/.git/hooks /w/.git/hooks/update: allow
+			write,truncate,chmod,create,symlink,link,mkdir,unlink,rename /w/.git/hooks/pre-commit: deny builtin:guard:git
+			create /.git/hooks/update /a/b/.git/hooks/update /bare.git/hooks/update: deny builtin:guard:git
+			create /w/.git/hooks/sub/x /w/.git/modules/lib/hooks/update /w/.git/modules/a/b/hooks/update: deny builtin:guard:git
+			create /w/.git/worktrees/t/hooks/update /w/.git/modules/a/modules/b/hooks/update: deny builtin:guard:git
+			create,write,chmod,utimes,unlink,rename /w/.git/hooks/pre-commit.sample /w/.git/modules/a/hooks/x.sample: allow samples
+			mkdir,rmdir,rename,chmod /w/.git/hooks /w/.git/modules/a/hooks: allow hooks-directory
+			create,symlink,link,mknod,unlink,write /w/.git/hooks: deny builtin:guard:git
+			create,write,unlink /w/.git/index.lock /w/.git/refs/heads/hooks/x /w/src/hooks/use.ts /w/.github/hooks/x: allow everything-else
+			create,write,rename /w/.git/config /w/.git: allow everything-else`,
+		"shell": `
+			read,open,stat /home/u/.bashrc: allow
+			create,write,unlink,rename,symlink /home/u/.bashrc /.profile /w/.envrc /u/.config/fish/config.fish /u/.zshenv: deny builtin:guard:shell
+			create,write /home/u/.bash_history /w/profile /w/.env /w/node_modules/x/.profile: allow`,
+		"editors": `
+			read,list,stat /w/.vscode/tasks.json /w/.vscode: allow
+			create,write,mkdir,rename /w/.vscode /w/.vscode/tasks.json /w/.idea/workspace.xml /w/x.code-workspace /w/.dir-locals.el: deny builtin:guard:editors
+			create,write /w/.vscodeignore /w/vscode/x /w/node_modules/x/.vscode/settings.json: allow`,
+		"agents": `
+			read,list,stat /w/.claude /w/.mcp.json: allow
+			create,write,rename,link /w/.mcp.json /w/.claude/settings.local.json /w/.claude/hooks/x.sh /w/.cursor/mcp.json /w/.codex/config.toml: deny builtin:guard:agents
+			create,write,mkdir /w/.claude /w/.claude/todos/x /w/CLAUDE.md /w/AGENTS.md /w/node_modules/x/.mcp.json: allow`,
+	}
+	for _, pack := range configs.Packs {
+		t.Run(pack, func(t *testing.T) { check(t, compiled(t, configs.Guard(pack)), want[pack]) })
+	}
+}
+
+// TestGuardsOnlyTakeAway has every pack end in a rule that allows the rest: a
+// guard is laid over all mounts.
+func TestGuardsOnlyTakeAway(t *testing.T) {
+	for _, pack := range configs.Packs {
+		layers := compiled(t, configs.Guard(pack))
+		for _, path := range []vpath.Path{"/", "/anything", "/any/where/else"} {
+			if ops := policy.Allowed(layers, path); ops != policy.AllOps {
+				t.Errorf("guard %s: Allowed(%s) = %s, want everything", pack, path, ops)
+			}
+		}
+		for _, r := range layers[0].Rules {
+			if !r.Decision.Permits() && (r.Name != "builtin:guard:"+pack || !strings.Contains(r.Message, "guards: [")) {
+				t.Errorf("guard %s: rule %s says %q", pack, r.Name, r.Message)
+			}
+		}
+	}
+}
+
+func TestPacksAreAllThereAre(t *testing.T) {
+	entries, err := filepath.Glob("guards/*.yaml")
+	if err != nil || len(entries) != len(configs.Packs) {
+		t.Errorf("guards holds %v, but Packs is %v", entries, configs.Packs)
+	}
+	for _, pack := range configs.Packs {
+		if !slices.Contains(entries, "guards/"+pack+".yaml") {
+			t.Errorf("no file for the pack %s", pack)
+		}
+	}
+}
+
+func TestWorkspace(t *testing.T) {
+	dir := t.TempDir()
+	p, problems := profile.Workspace(dir)
+	if problems != nil {
+		t.Fatal(problems)
+	}
+	build(t, p)
+}
+
+// TestExamples has every example serve as it stands.
+func TestExamples(t *testing.T) {
+	for _, key := range []string{"PROJECT", "WORKSPACE", "AGENT_CONFIG", "DRAFTS"} {
+		t.Setenv(key, t.TempDir())
+	}
+	files, err := filepath.Glob("examples/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no examples: %v", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			p, problems := profile.Load(file)
+			if problems != nil {
+				t.Fatal(problems)
+			}
+			build(t, p)
+		})
+	}
+}
+
+func build(t *testing.T, p *profile.Profile) {
+	t.Helper()
+	lib, problems := p.Library()
+	if problems != nil {
+		t.Fatal(problems)
+	}
+	if _, _, problems := p.Build(lib); problems != nil {
+		t.Fatal(problems)
+	}
+}
+
+func TestPoliciesAreNamedByTheirFile(t *testing.T) {
+	names, err := fs.Glob(configs.Policies, "*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		f, _ := library(t).File(strings.TrimSuffix(name, ".yaml"))
+		if want := "builtin/policies/" + name; f == nil || f.Path != want {
+			t.Errorf("the policy of %s shows as %v, want %s", name, f, want)
+		}
+	}
+}

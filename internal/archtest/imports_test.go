@@ -1,0 +1,115 @@
+package archtest
+
+import (
+	"go/ast"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// rows are the rooms in the order in which they may import: a package imports
+// packages of the rows above its own. What a row is there for is the reason of
+// every ban that it makes.
+var rows = []struct {
+	packages []string
+	reason   string
+}{
+	{[]string{"internal/vpath", "internal/strictyaml", "internal/expand"},
+		"words that everything else is written in know of nothing else"},
+	{[]string{"policy", "internal/backing"},
+		"a decision knows no mount and no file, and a file knows no decision"},
+	{[]string{"overlay", "metrics", "configs", "internal/backing/treetest"},
+		"the mount table is pure and knows nobody who asks it"},
+	{[]string{"sysmounts"},
+		"system mounts are rows of the mount table"},
+	{[]string{"fs"},
+		"the server of a view knows no transport, no profile and no session"},
+	{[]string{"fs/bazil", "internal/profile/mountinfo"},
+		"a transport knows the server that it calls, and no policy"},
+	{[]string{"internal/profile", "internal/audit", "internal/approval", "internal/gitx", "runner"},
+		"what stands beside the road of data is not known on it"},
+	{[]string{"internal/session"}, "a session is put together from rooms that do not know it"},
+	{[]string{"internal/service", "internal/reload"}, "the verbs know sessions, and not how they are called"},
+	{[]string{"internal/api", "internal/mcp"}, "a transport of the verbs knows no other one"},
+	{[]string{"cmd/sandboxfs"}, "everything is wired in one place, which nobody imports"},
+}
+
+// alone import nothing of the module and are imported by nothing.
+var alone = []string{"integration", "bench", "internal/archtest", "internal/testreport"}
+
+func TestImportsGoOneWay(t *testing.T) {
+	row := make(map[string]int)
+	for i, r := range rows {
+		for _, p := range r.packages {
+			row[p] = i
+		}
+	}
+	for _, p := range packages(t) {
+		mine, ok := row[p.path]
+		if !ok && !slices.Contains(alone, p.path) {
+			t.Errorf("%s: package has no row in internal/archtest; give it one, with a reason", p.path)
+			continue
+		}
+		eachImport(p, func(f file, spec *ast.ImportSpec, path string) {
+			path, ours := strings.CutPrefix(path, modulePath+"/")
+			if !ours || f.test {
+				return
+			}
+			theirs, ok := row[path]
+			switch {
+			case slices.Contains(alone, p.path) || !ok:
+				f.report(t, spec.Pos(), "%s imports %s: %s stand outside and see the program as its users do", p.path, path, strings.Join(alone, ", "))
+			case theirs >= mine:
+				f.report(t, spec.Pos(), "%s imports %s: %s", p.path, path, rows[mine].reason)
+			}
+		})
+	}
+}
+
+// owners are the modules that one package alone imports, so that another
+// library, or none, is a change of one room.
+var owners = []struct{ module, owner, reason string }{
+	{"github.com/docker/docker", "runner", "containers are the runner's"},
+	{"github.com/prometheus/", "metrics", "a metric that is not in its one literal is in no dashboard"},
+	{"bazil.org/fuse", "fs/bazil", "the server must work over another transport, and without one"},
+	{"github.com/fsnotify/fsnotify", "internal/reload", "a second watcher would miss what the first one learnt"},
+	{"github.com/bmatcuk/doublestar", "policy", "a glob that is matched elsewhere is a second decision"},
+	{"github.com/spf13/cobra", "cmd/sandboxfs", "nothing but the command line reads flags"},
+}
+
+func TestOneOwnerForEachLibrary(t *testing.T) {
+	for _, p := range packages(t) {
+		eachImport(p, func(f file, spec *ast.ImportSpec, path string) {
+			for _, o := range owners {
+				if strings.HasPrefix(path, o.module) && p.path != o.owner {
+					f.report(t, spec.Pos(), "%s imports %s, which only %s may: %s", p.path, path, o.owner, o.reason)
+				}
+			}
+		})
+	}
+}
+
+// unsafeOwners make system calls that the unix package has no call for, or none
+// without an allocation.
+var unsafeOwners = []string{"fs/bazil", "internal/backing"}
+
+func TestUnsafeStaysWithSystemCalls(t *testing.T) {
+	for _, p := range packages(t) {
+		eachImport(p, func(f file, spec *ast.ImportSpec, path string) {
+			if path == "unsafe" && !f.test && !slices.Contains(unsafeOwners, p.path) {
+				f.report(t, spec.Pos(), "%s imports unsafe: memory safety is what the boundary stands on", p.path)
+			}
+		})
+	}
+}
+
+func eachImport(p pkg, do func(f file, spec *ast.ImportSpec, path string)) {
+	for _, f := range p.files {
+		for _, spec := range f.ast.Imports {
+			if path, err := strconv.Unquote(spec.Path.Value); err == nil {
+				do(f, spec, path)
+			}
+		}
+	}
+}
