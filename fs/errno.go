@@ -26,6 +26,9 @@ func refusal(v policy.Verdict) syscall.Errno {
 	return syscall.EACCES
 }
 
+// noDirectoryLink is what a hard link to a directory gets, as link(2).
+const noDirectoryLink = syscall.EPERM
+
 // notOwner is what a change of owner gets that the daemon cannot or must not
 // carry out.
 const notOwner = syscall.EPERM

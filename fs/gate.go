@@ -204,6 +204,17 @@ func mayTell(view *overlay.View, from, to vpath.Path) bool {
 	return is&^was != 0 || (was&^is)&policy.ChangeOps != 0
 }
 
+// hides reports whether a name in the directory n is hidden: it must not show,
+// by any errno, that it exists.
+func (n *node) hides(view *overlay.View, path vpath.Path) bool {
+	return n.decideBelow(view, path, policy.Stat).Decision == policy.Hide
+}
+
+// mayStat reports whether the view permits stat of path.
+func mayStat(view *overlay.View, path vpath.Path) bool {
+	return view.Decide(path, policy.Stat).Decision.Permits()
+}
+
 func stricter(v, w policy.Verdict) policy.Verdict {
 	if w.Decision.Stricter(v.Decision) {
 		return w

@@ -6,7 +6,6 @@ import (
 	"github.com/sandboxfs/sandboxfs/internal/backing"
 	"github.com/sandboxfs/sandboxfs/internal/vpath"
 	"github.com/sandboxfs/sandboxfs/overlay"
-	"github.com/sandboxfs/sandboxfs/policy"
 )
 
 // found is what stands under a name.
@@ -29,7 +28,7 @@ func (s *Server) locate(view *overlay.View, dir *node, name string, path vpath.P
 	if !place.Leads {
 		return s.locateIn(dir, name)
 	}
-	if view.Decide(path, policy.Stat).Decision.Permits() {
+	if mayStat(view, path) {
 		f, errno := s.locateIn(dir, name)
 		if errno == 0 && f.kind == kindDir {
 			return f, 0

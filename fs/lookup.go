@@ -21,7 +21,7 @@ func (s *Server) Lookup(c *Caller, parent NodeID, name string, out *Entry) sysca
 	if known == nil || !known.allows(snap.generation, policy.Stat) {
 		// The errno of a refusal must not depend on whether the name exists when it
 		// is hidden, and must do so when it is denied.
-		if v := dir.decideBelow(snap.view, path, policy.Stat); v.Decision == policy.Hide && !snap.view.Resolve(path).Leads {
+		if dir.hides(snap.view, path) && !snap.view.Leads(path) {
 			return s.gateName(c, dir, path, policy.Stat)
 		}
 	}

@@ -20,7 +20,7 @@ func (s *Server) vacant(c *Caller, parent NodeID, name string, op policy.Op) (*n
 	}
 	path := s.pathOf(dir).Join(name)
 	view := s.View()
-	if dir.decideBelow(view, path, policy.Stat).Decision != policy.Hide {
+	if !dir.hides(view, path) {
 		f, errno := s.locate(view, dir, name, path)
 		if errno == 0 {
 			return dir, path, f, syscall.EEXIST
@@ -71,6 +71,8 @@ func (s *Server) Symlink(c *Caller, parent NodeID, name, target string, out *Ent
 // make decides, lets act make the name in the backing, gives it to the caller
 // and answers with its node.
 func (s *Server) make(c *Caller, parent NodeID, name string, op policy.Op, mode uint32, out *Entry, act func(*dirRef) error) syscall.Errno {
+	s.moves.RLock()
+	defer s.moves.RUnlock()
 	dir, path, _, errno := s.vacant(c, parent, name, op)
 	if errno != 0 {
 		return errno
@@ -132,12 +134,14 @@ func (s *Server) adopt(c *Caller, dir *node, d *dirRef, obj backing.Object, mode
 // Link gives a file a further name. What it could be used for by its new name
 // alone must be allowed by its old ones: the daemon may forget those.
 func (s *Server) Link(c *Caller, num, parent NodeID, name string, out *Entry) syscall.Errno {
+	s.moves.RLock()
+	defer s.moves.RUnlock()
 	n, errno := s.node(num)
 	if errno != 0 {
 		return errno
 	}
 	if n.kind != kindFile {
-		return syscall.EPERM
+		return noDirectoryLink
 	}
 	old := s.firstPath(n)
 	for _, op := range [...]policy.Op{policy.Read, policy.Write} {

@@ -121,6 +121,8 @@ func (s *Server) opened(n *node, file backing.File, flags uint32, maker vpath.Pa
 // Create makes and opens a file. If the name is there already, which the
 // kernel did not know, this is an open of it.
 func (s *Server) Create(c *Caller, parent NodeID, name string, flags, mode uint32, entry *Entry, out *Opened) syscall.Errno {
+	s.moves.RLock()
+	defer s.moves.RUnlock()
 	dir, path, f, errno := s.vacant(c, parent, name, policy.Create)
 	if errno == syscall.EEXIST && flags&unix.O_EXCL == 0 {
 		return s.openExisting(c, dir, name, path, f, flags, entry, out)

@@ -107,7 +107,7 @@ func (s *Server) listBacking(view *overlay.View, n *node, path vpath.Path, above
 	}
 	mayHide := view.MayHide(path)
 	for _, e := range found {
-		if above[e.Name] || mayHide && view.Decide(path.Join(e.Name), policy.Stat).Decision == policy.Hide {
+		if above[e.Name] || mayHide && n.hides(view, path.Join(e.Name)) {
 			continue
 		}
 		entries = append(entries, DirEntry{e.Name, s.inodes.number(n.id.Dev, e.Ino), e.Type})

@@ -20,6 +20,8 @@ func (d *dirRef) unlink(name string) error { return d.UnlinkAt(name) }
 func (d *dirRef) rmdir(name string) error  { return d.RmdirAt(name) }
 
 func (s *Server) remove(c *Caller, parent NodeID, name string, op policy.Op, act func(*dirRef, string) error) syscall.Errno {
+	s.moves.RLock()
+	defer s.moves.RUnlock()
 	dir, errno := s.dir(parent)
 	if errno != 0 {
 		return errno

@@ -25,6 +25,7 @@ func (s *Server) Rename(c *Caller, oldParent NodeID, oldName string, newParent N
 		return errno
 	}
 	m := move{oldDir: from, newDir: to, oldName: oldName, newName: newName}
+	defer s.lockMove(&m)()
 	m.old, m.node = s.child(from, oldName)
 	m.new, m.replaced = s.child(to, newName)
 	if errno := s.gateRename(c, &m); errno != 0 {
@@ -37,12 +38,25 @@ func (s *Server) Rename(c *Caller, oldParent NodeID, oldName string, newParent N
 	return 0
 }
 
+// lockMove holds names still for a move, all of them if it is, or may be, that
+// of a directory. It returns what lets them go.
+func (s *Server) lockMove(m *move) (unlock func()) {
+	if _, n := s.child(m.oldDir, m.oldName); n != nil && n.kind == kindFile {
+		s.moves.RLock()
+		return s.moves.RUnlock
+	}
+	s.moves.Lock()
+	m.alone = true
+	return s.moves.Unlock
+}
+
 // move is a rename under way.
 type move struct {
 	oldDir, newDir   *node
 	oldName, newName string
 	old, new         vpath.Path
 	node, replaced   *node // as far as they are known
+	alone            bool  // nothing else makes or moves a name meanwhile
 	last             bool  // the replaced file has no other name
 }
 
@@ -51,7 +65,7 @@ type move struct {
 func (s *Server) gateRename(c *Caller, m *move) syscall.Errno {
 	view := s.View()
 	a := access{op: policy.Rename, path: m.old, to: m.new}
-	if view.Pinned(m.old) || view.Pinned(m.new) {
+	if view.Pinned(m.old) || view.Pinned(m.new) && !m.newDir.hides(view, m.new) {
 		return s.refuse(c, a, policy.Mountpoint)
 	}
 	if s.savesInZone(c, view, m) {
@@ -80,13 +94,16 @@ func (s *Server) gateRename(c *Caller, m *move) syscall.Errno {
 		}
 		return 0
 	}
+	if !m.alone {
+		return syscall.ESTALE // it was a file when the kernel looked
+	}
 	return s.gateSubtree(c, view, m, a)
 }
 
 // gateNewName decides the new name: write if something is there, else create.
 func (s *Server) gateNewName(c *Caller, view *overlay.View, m *move) (*found, syscall.Errno) {
 	a := access{op: policy.Create, path: m.new}
-	if m.newDir.decideBelow(view, m.new, policy.Stat).Decision == policy.Hide {
+	if m.newDir.hides(view, m.new) {
 		return nil, s.gateEntry(c, m.newDir, nil, a)
 	}
 	f, errno := s.locate(view, m.newDir, m.newName, m.new)

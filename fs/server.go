@@ -70,6 +70,14 @@ type Server struct {
 	started    time.Time
 	stop       chan struct{}
 
+	// moves keeps paths true while they are acted on. Whoever makes or removes a
+	// name holds it for reading, from the decision to the end of the act; who
+	// moves a directory holds it for writing, from before the look at what lies
+	// below. Else something could be built in a directory that has just been
+	// found harmless, while it moves to a guarded place. It is the one lock that
+	// is held during a system call on the backing.
+	moves sync.RWMutex
+
 	snap    atomic.Pointer[snapshot]
 	inodes  inodes
 	handles handles

@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"github.com/sandboxfs/sandboxfs/overlay"
-	"github.com/sandboxfs/sandboxfs/policy"
 )
 
 // savesInZone reports whether a rename is the second half of a save: of a file
@@ -18,7 +17,7 @@ func (s *Server) savesInZone(c *Caller, view *overlay.View, m *move) bool {
 	if zone == nil || !zone.zone || zone != s.mountAt(view, m.new) || m.node == nil || m.node.kind != kindFile {
 		return false
 	}
-	if m.oldDir.decideBelow(view, m.old, policy.Stat).Decision == policy.Hide || mayGain(view, m.old, m.new) {
+	if m.oldDir.hides(view, m.old) || mayGain(view, m.old, m.new) {
 		return false
 	}
 	made := m.node.process.Load()

@@ -43,7 +43,7 @@ var badInputs = []badInput{
 	{name: "empty profile", profile: "", prepare: func(w *world) { w.write("profile.yaml", "") }, says: "profile.yaml"},
 	{name: "not YAML", profile: "root: [\n", says: "profile.yaml"},
 	{name: "unknown key", profile: "root: ./root\nreadonley: true\n", says: "readonley", at: "3:1"},
-	{name: "unknown key in a mount", profile: "root: ./root\nmounts:\n  - {source: ./root, targett: /x}\n", says: "targett", at: "4"},
+	{name: "unknown key in a mount", profile: "root: ./root\nmounts:\n  - {source: ./root, target: /x, readonley: true}\n", says: "readonley", at: "4:34"},
 	{name: "key given twice", profile: "root: ./root\nroot: ./root\n", says: "root", at: "3:1"},
 	{name: "wrong kind of value", profile: "root: ./root\nreadonly: maybe\n", says: "readonly", at: "3"},
 	{name: "unknown version", prepare: func(w *world) { w.write("profile.yaml", "version: 9\nroot: ./root\n") }, says: "version", at: "1"},

@@ -120,7 +120,9 @@ func inodes(t *testing.T, dir string) map[string]uint64 {
 		if path == dir {
 			return nil
 		}
-		if d := listed[filepath.Dir(path)][filepath.Base(path)]; d != st.Ino {
+		// A subvolume is another device inside its mount: there getdents64(2)
+		// tells the number of the place, as it does natively.
+		if d := listed[filepath.Dir(path)][filepath.Base(path)]; d != st.Ino && e.Name() != "volume" {
 			t.Errorf("%s: d_ino = %d, st_ino = %d", path, d, st.Ino)
 		}
 		return nil

@@ -48,8 +48,8 @@ func runTests(m *testing.M) int {
 	return code
 }
 
-// setUp makes tempRoot, builds the executable and prepares /dev/fuse and the
-// control file system of FUSE. What it returns takes the last two back.
+// setUp makes tempRoot, builds the program and mounts the control file system
+// of FUSE. What it returns undoes what was done outside of tempRoot.
 func setUp() (undo func(), err error) {
 	if tempRoot, err = os.MkdirTemp("", "sandboxfs-it-"); err != nil {
 		return nil, err
@@ -79,16 +79,12 @@ func setUp() (undo func(), err error) {
 	return prepareFuse()
 }
 
-// prepareFuse opens /dev/fuse to everybody, as every distribution's udev rules
-// do, so that a daemon can run unprivileged; and mounts fusectl, through which
-// a stuck connection can be aborted.
+// prepareFuse mounts fusectl, through which a stuck connection can be aborted.
+// The undo also gives /dev/fuse the mode back that asUser changes.
 func prepareFuse() (undo func(), err error) {
 	var st unix.Stat_t
 	if err := unix.Stat("/dev/fuse", &st); err != nil {
 		return nil, fmt.Errorf("/dev/fuse: %w", err)
-	}
-	if err := unix.Chmod("/dev/fuse", 0o666); err != nil {
-		return nil, err
 	}
 	control := filepath.Join(tempRoot, "fusectl")
 	if err := os.Mkdir(control, 0o755); err != nil {

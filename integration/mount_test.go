@@ -43,7 +43,8 @@ type launch struct {
 // option changes how a mount is started.
 type option func(*launch)
 
-// asUser runs the daemon as uid.
+// asUser runs the daemon as uid, who has to be let to /dev/fuse: fusermount3
+// opens it with the user's own rights.
 func asUser(uid uint32) option { return func(l *launch) { l.uid = uid } }
 
 // onto mounts at a directory of the world other than "mnt".
@@ -63,6 +64,12 @@ func (w *world) mount(arg string, options ...option) *mount {
 	m := w.start(arg, options...)
 	select {
 	case <-m.ready:
+		eventually(w.t, "the metrics address on stderr, which is another pipe", func() error {
+			if metricsURL.FindString(m.output.text()) == "" {
+				return fmt.Errorf("not printed yet")
+			}
+			return nil
+		})
 	case <-m.exited:
 		w.t.Fatalf("sandboxfs mount %s: %v\n%s", arg, m.cmd.ProcessState, m.output.text())
 	case <-time.After(4 * patience):
@@ -81,6 +88,7 @@ func (w *world) start(arg string, options ...option) *mount {
 	home, mountpoint := w.mkdir("home"), w.mkdir(l.mountpoint)
 	audit := w.path("audit-" + filepath.Base(mountpoint) + ".jsonl")
 	if l.uid != 0 {
+		must(w.t, unix.Chmod("/dev/fuse", 0o666))
 		command{}.run(w.t, "chown", "-R", fmt.Sprintf("%d:%d", l.uid, l.uid), w.Dir)
 	}
 	m := &mount{

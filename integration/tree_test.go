@@ -32,7 +32,7 @@ const (
 func snapshot(t *testing.T, dir string, with facet) map[string]string {
 	t.Helper()
 	tree := map[string]string{}
-	first := map[uint64]string{} // inode -> the first name seen
+	first := map[[2]uint64]string{} // device and inode -> the first name seen
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -47,10 +47,11 @@ func snapshot(t *testing.T, dir string, with facet) map[string]string {
 			return err
 		}
 		if with&links != 0 && !e.IsDir() && st.Nlink > 1 {
-			if first[st.Ino] == "" {
-				first[st.Ino] = rel
+			id := [2]uint64{st.Dev, st.Ino}
+			if first[id] == "" {
+				first[id] = rel
 			}
-			line += fmt.Sprintf(" link %d of %s", st.Nlink, first[st.Ino])
+			line += fmt.Sprintf(" link %d of %s", st.Nlink, first[id])
 		}
 		tree[rel] = line
 		return nil

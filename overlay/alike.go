@@ -16,30 +16,12 @@ func (v *View) Alike(a, b vpath.Path) bool {
 		return false
 	case v.Pinned(a) || v.Pinned(b):
 		return false
-	case v.aliased(m, a) || v.aliased(m, b):
+	case len(v.aliases(m, a)) > 0 || len(v.aliases(m, b)) > 0:
 		return false
 	case !policy.Alike(m.policies, a, b):
 		return false
 	}
 	return v.outer == nil || v.outer.Alike(a, b)
-}
-
-// aliased reports whether p, which m governs, or something below it may have
-// another name.
-func (v *View) aliased(m *Mount, p vpath.Path) bool {
-	if len(m.peers) == 0 {
-		return false
-	}
-	host := m.host(p)
-	for _, peer := range m.peers {
-		if _, ok := below(host, peer.Source); ok {
-			return true
-		}
-		if _, ok := below(peer.Source, host); ok {
-			return true
-		}
-	}
-	return false
 }
 
 // MayHide reports whether a name directly in dir could be hidden. It may say

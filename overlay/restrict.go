@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -39,21 +40,25 @@ func (v *View) Restrict(r Restriction) (*View, error) {
 		}
 	}
 	for i := range mounts {
-		m := &mounts[i]
-		m.ReadOnly = m.ReadOnly || r.ReadOnly != nil && *r.ReadOnly
-		m.Layers = slices.Clip(m.Layers)
-		for _, p := range r.Ceiling {
-			m.Layers = append(m.Layers, Layer{Kind: "ceiling", Policy: p})
-		}
+		r.tighten(&mounts[i])
 	}
 	return build(mounts, v.speaksOutside())
+}
+
+// tighten adds to m what r asks of every mount.
+func (r Restriction) tighten(m *Mount) {
+	m.ReadOnly = m.ReadOnly || r.ReadOnly != nil && *r.ReadOnly
+	m.Layers = slices.Clip(m.Layers) // the parent's list stays as it is
+	for _, p := range r.Ceiling {
+		m.Layers = append(m.Layers, Layer{Kind: "ceiling", Policy: p})
+	}
 }
 
 // within returns the mounts that a view of top alone has.
 func (v *View) within(top vpath.Path) ([]Mount, error) {
 	governing := v.governing(top)
 	if governing == nil && !v.Leads(top) {
-		return nil, fmt.Errorf("no mount covers it and none lies below it")
+		return nil, errors.New("no mount covers it and none lies below it")
 	}
 	var kept []Mount
 	for i := range v.mounts {

@@ -100,6 +100,7 @@ func (m *Mount) prepare() error {
 		m.Anchor = m.Source
 	}
 	m.peers = nil
+	m.Layers = slices.Clone(m.Layers)
 	m.policies = make([]*policy.Policy, len(m.Layers))
 	for i, l := range m.Layers {
 		if l.Policy == nil {

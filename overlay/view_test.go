@@ -48,6 +48,7 @@ func TestNewKeepsOrderAndCopies(t *testing.T) {
 	given := []Mount{dir("/b", "/y/"), dir("/", "/x"), dir("/b/c", "/z")}
 	v := newView(t, given...)
 	given[0].Target = "/changed"
+	given[0].Layers[0].Kind = "changed"
 	var got []vpath.Path
 	for _, m := range v.Mounts() {
 		got = append(got, m.Target)
@@ -57,6 +58,9 @@ func TestNewKeepsOrderAndCopies(t *testing.T) {
 	}
 	if m := v.Mounts()[0]; m.Source != "/y" || m.Anchor != "/y" {
 		t.Errorf("Mounts()[0] has source %q and anchor %q, want /y", m.Source, m.Anchor)
+	}
+	if layer := v.Mounts()[0].Layers[0]; layer.Kind != "mount" {
+		t.Errorf("Mounts()[0] has a layer of the kind %q, changed after New", layer.Kind)
 	}
 	again := newView(t, v.Mounts()...)
 	if got := again.Resolve("/b/c/d").Mount; got != &again.mounts[2] {

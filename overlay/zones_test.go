@@ -121,6 +121,13 @@ func TestZoneMountRefuses(t *testing.T) {
 	}
 }
 
+func TestDelegateZonesRefusesABrokenParent(t *testing.T) {
+	parent := []Zone{{Name: "data", Mode: "wo"}}
+	if got, err := DelegateZones(parent, []Zone{{Name: "data"}}); err == nil || !strings.Contains(err.Error(), `mode "wo"`) {
+		t.Errorf("DelegateZones(%+v, data) = %+v, %v, want an error about the mode", parent, got, err)
+	}
+}
+
 func TestS2_04_Delegation(t *testing.T) {
 	rw := func(name string) Zone { return Zone{Name: name, Path: "/h/" + name, Mode: ModeRW} }
 	normal := func(name string, mode Mode, write Approval) Zone {

@@ -78,6 +78,8 @@ func leadsTo(path, glob string) bool {
 	return !reference(names, way)
 }
 
+// TestDecideAgainstReference has the most restrictive verdict of the layers win,
+// whatever the rules. S1-02.
 func TestDecideAgainstReference(t *testing.T) {
 	w := words{rand.New(rand.NewPCG(5, 6))}
 	for range 20_000 {
@@ -244,6 +246,7 @@ file_rules:
 	}
 }
 
+// TestNoPolicyDenies has what is nil or empty deny. X-10.
 func TestNoPolicyDenies(t *testing.T) {
 	for _, layers := range [][]*Policy{nil, {}, {nil}, {{}}, {Builtin("empty")}} {
 		if v := Decide(layers, "/x", Stat); v.Decision != Deny || v.Rule != DefaultDeny {

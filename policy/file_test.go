@@ -14,6 +14,8 @@ func rules(lines ...string) string {
 
 const everything = `{name: all, paths: ["/**"], operations: ["*"], decision: allow}`
 
+// TestParseReportsEveryProblem has one file with seventeen mistakes named one by
+// one, each at its place. S1-08.
 func TestParseReportsEveryProblem(t *testing.T) {
 	const text = `version: 2
 name: other

@@ -78,6 +78,8 @@ func look(host fs.FS, target vpath.Path, paths []string) (kind overlay.Kind, sou
 }
 
 // insideAnother reports whether source lies in one of paths that is not target.
+// System mounts stand at their own places, so that their host paths are virtual
+// ones as well.
 func insideAnother(target vpath.Path, source string, paths []string) bool {
 	for _, p := range paths {
 		if p != string(target) && vpath.Path(source).Within(vpath.Path(p)) {

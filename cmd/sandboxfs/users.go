@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/sandboxfs/sandboxfs/internal/profile/mountinfo"
 )
 
 // namedUsers is how many processes a message names.
@@ -57,21 +59,15 @@ func usersOf(proc, point string) []process {
 func uses(dir, point string) bool {
 	fds, _ := filepath.Glob(filepath.Join(dir, "fd", "*"))
 	for _, link := range append([]string{filepath.Join(dir, "cwd"), filepath.Join(dir, "root")}, fds...) {
-		if target, err := os.Readlink(link); err == nil && within(target, point) {
+		if target, err := os.Readlink(link); err == nil && mountinfo.Within(target, point) {
 			return true
 		}
 	}
 	maps, _ := os.ReadFile(filepath.Join(dir, "maps"))
 	for line := range strings.Lines(string(maps)) {
-		if i := strings.IndexByte(line, '/'); i >= 0 && within(strings.TrimSpace(line[i:]), point) {
+		if i := strings.IndexByte(line, '/'); i >= 0 && mountinfo.Within(strings.TrimSpace(line[i:]), point) {
 			return true
 		}
 	}
 	return false
-}
-
-// within reports whether the host path name is dir or lies below it, by whole
-// components. Both are clean.
-func within(name, dir string) bool {
-	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
 }

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -75,6 +76,8 @@ func eachAnswer(root ast.Node, do func(*ast.Ident)) {
 	})
 }
 
+var placeholder = regexp.MustCompile(`(?i)skeleton|todo|implement`)
+
 func TestNothingIsASkeleton(t *testing.T) {
 	for _, p := range packages(t) {
 		eachSource(p, func(f file) {
@@ -85,7 +88,7 @@ func TestNothingIsASkeleton(t *testing.T) {
 				}
 				fun, _ := call.Fun.(*ast.Ident)
 				text, _ := call.Args[0].(*ast.BasicLit)
-				if fun != nil && fun.Name == "panic" && text != nil && text.Kind == token.STRING {
+				if fun != nil && fun.Name == "panic" && text != nil && placeholder.MatchString(text.Value) {
 					f.report(t, call.Pos(), "panic(%s): a function that is there works, and one that does not is not there", text.Value)
 				}
 				return true

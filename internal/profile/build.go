@@ -28,7 +28,6 @@ type builder struct {
 	library *policy.Library
 	own     own
 
-	named    map[string]*policy.File // the policies that the profile names
 	remarks  []Remark
 	problems strictyaml.Problems
 }
@@ -46,17 +45,17 @@ func (p *Profile) Library() (*policy.Library, strictyaml.Problems) {
 // take the place of the other. The view is nil if there is a problem, also one
 // that kept every mount out of the profile.
 func (p *Profile) Build(library *policy.Library, files ...string) (*overlay.View, []Remark, strictyaml.Problems) {
-	b := builder{profile: p, library: library, named: map[string]*policy.File{}}
+	b := builder{profile: p, library: library}
+	b.names()
 	b.own = b.collectOwn(files)
 	var mounts []overlay.Mount
 	for _, m := range p.Mounts {
 		mounts = append(mounts, b.mount(m))
 	}
 	for _, m := range p.system {
-		m.Layers = append(b.layer("mount", strictyaml.String{V: sysmounts.PolicyName}, m.Target), b.common(m)...)
+		m.Layers = append(b.layer("mount", sysmounts.PolicyName, m.Target), b.common(m)...)
 		mounts = append(mounts, m)
 	}
-	b.warn()
 	if len(b.problems) > 0 || len(p.Mounts) == 0 {
 		return nil, b.remarks, slices.Compact(b.problems.Sorted())
 	}
@@ -82,10 +81,10 @@ func (b *builder) mount(m Mount) overlay.Mount {
 		row, first = zone, zone.Layers
 		row.Kind = m.Kind
 	case m.Policy.Set():
-		first = b.layer("mount", m.Policy, m.Target)
+		first = b.layer("mount", m.Policy.V, m.Target)
 	case !b.profile.BasePolicy.Set():
 		row.Policy = allowAll
-		first = b.layer("mount", strictyaml.String{V: allowAll}, m.Target)
+		first = b.layer("mount", allowAll, m.Target)
 		b.remark(m.Pos, "mount "+string(m.Target)+" has no policy: everything is allowed there but what guards and readonly forbid")
 	default:
 		row.Policy = b.profile.BasePolicy.V
@@ -98,7 +97,7 @@ func (b *builder) mount(m Mount) overlay.Mount {
 func (b *builder) common(m overlay.Mount) []overlay.Layer {
 	var layers []overlay.Layer
 	if b.profile.BasePolicy.Set() {
-		layers = b.layer("base", b.profile.BasePolicy, m.Target)
+		layers = b.layer("base", b.profile.BasePolicy.V, m.Target)
 	}
 	for _, pack := range b.profile.Guards {
 		layers = append(layers, b.compile("guard", configs.Guard(pack.V), m.Target)...)
@@ -109,18 +108,22 @@ func (b *builder) common(m overlay.Mount) []overlay.Layer {
 	return layers
 }
 
-// layer returns the policy of that name as the only layer, or none and a
-// problem.
-func (b *builder) layer(kind string, name strictyaml.String, mount vpath.Path) []overlay.Layer {
-	file, ok := b.library.File(name.V)
-	if !ok {
-		if !b.library.Broken(name.V) {
+// names looks for the policies that the file names, those of mounts that could
+// not be read too, and hands on what is to be said about them.
+func (b *builder) names() {
+	warned := map[string]bool{}
+	for _, name := range b.profile.named {
+		file, ok := b.library.File(name.V)
+		switch {
+		case !ok && !b.library.Broken(name.V):
 			b.problems.Add(name.Pos, "there is no policy %q%s", name.V, b.suggest(name.V))
+		case ok && !warned[name.V]:
+			warned[name.V] = true
+			for _, w := range file.Warnings() {
+				b.warning(w)
+			}
 		}
-		return nil
 	}
-	b.named[name.V] = file
-	return b.compile(kind, file, mount)
 }
 
 func (b *builder) suggest(name string) string {
@@ -130,6 +133,16 @@ func (b *builder) suggest(name string) string {
 	return "; name the directory that holds it in policies"
 }
 
+// layer returns the policy of that name as the only layer, or none where there
+// is no such policy.
+func (b *builder) layer(kind, name string, mount vpath.Path) []overlay.Layer {
+	file, ok := b.library.File(name)
+	if !ok {
+		return nil
+	}
+	return b.compile(kind, file, mount)
+}
+
 func (b *builder) compile(kind string, file *policy.File, mount vpath.Path) []overlay.Layer {
 	compiled, problems := file.Compile(policy.Vars{Mount: mount, Env: os.LookupEnv})
 	b.problems = append(b.problems, problems...)
@@ -137,17 +150,6 @@ func (b *builder) compile(kind string, file *policy.File, mount vpath.Path) []ov
 		return nil
 	}
 	return []overlay.Layer{{Kind: kind, Policy: compiled}}
-}
-
-// warn adds what is to be said about the policies that the profile names.
-func (b *builder) warn() {
-	for _, name := range b.library.Names() {
-		if file := b.named[name]; file != nil {
-			for _, w := range file.Warnings() {
-				b.warning(w)
-			}
-		}
-	}
 }
 
 // note adds what is to be said about the mount table.

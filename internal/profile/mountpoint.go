@@ -35,7 +35,7 @@ func (p *Profile) Mountpoint(name string) (string, error) {
 		return "", fmt.Errorf("the mountpoint %s lies inside %s, the source of %s; choose one outside", at, m.Source, m.Target)
 	}
 	for _, m := range p.Mounts {
-		if within(m.Source, at) {
+		if mountinfo.Within(m.Source, at) {
 			return "", fmt.Errorf("the mountpoint %s holds %s, the source of %s; choose another one", at, m.Source, m.Target)
 		}
 	}

@@ -62,7 +62,7 @@ func (b *builder) collectOwn(files []string) own {
 // the directory of policies dir, which at names.
 func (b *builder) warnHidden(dir string, at strictyaml.Pos) {
 	for _, m := range b.profile.Mounts {
-		if !within(m.Source, dir) {
+		if !mountinfo.Within(m.Source, dir) {
 			continue
 		}
 		const text = "the directory of policies %s is hidden in the view, and the source of %s lies in it; keep policies in a directory of their own"
@@ -78,7 +78,7 @@ func (b *builder) warnHidden(dir string, at strictyaml.Pos) {
 // a view of a view.
 func (p *Profile) standsOn(point string) bool {
 	for _, m := range p.Mounts {
-		if within(m.Source, point) {
+		if mountinfo.Within(m.Source, point) {
 			return true
 		}
 	}
@@ -110,7 +110,7 @@ func (o own) policy(m overlay.Mount) *policy.Policy {
 		Message: "the profile, its policies and the audit file are not part of the view",
 	}
 	for _, host := range o.hidden {
-		if within(host, m.Source) {
+		if mountinfo.Within(host, m.Source) {
 			hide.Paths = append(hide.Paths, policy.Literal(string(show(m, host)))+"/**")
 		}
 	}
@@ -120,7 +120,7 @@ func (o own) policy(m overlay.Mount) *policy.Policy {
 	}
 	seen := map[string]bool{m.Source: true}
 	for _, host := range o.pinned {
-		for ; within(host, m.Source) && !seen[host]; host = filepath.Dir(host) {
+		for ; mountinfo.Within(host, m.Source) && !seen[host]; host = filepath.Dir(host) {
 			seen[host] = true
 			pin.Paths = append(pin.Paths, policy.Literal(string(show(m, host))))
 		}
@@ -144,10 +144,4 @@ func show(m overlay.Mount, host string) vpath.Path {
 		return m.Target
 	}
 	return m.Target.Join(rel)
-}
-
-// within reports whether the host path name is dir or lies below it, by whole
-// components. Both are clean.
-func within(name, dir string) bool {
-	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
 }

@@ -52,6 +52,7 @@ type Profile struct {
 
 	reread   func() (*Profile, strictyaml.Problems)
 	system   []overlay.Mount  // the system mounts that this host has
+	named    []strictyaml.String                    // the policies that the file names
 	policyAt []strictyaml.Pos // of PolicyDirs
 }
 

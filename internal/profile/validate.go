@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/sandboxfs/sandboxfs/internal/expand"
 	"github.com/sandboxfs/sandboxfs/internal/strictyaml"
@@ -27,6 +28,7 @@ type validator struct {
 
 	problems strictyaml.Problems
 	targets  map[vpath.Path]strictyaml.Pos // those that are taken
+	named    []strictyaml.String           // policies, also of mounts that are left out
 }
 
 // validate makes a Profile of d, which has its defaults. The profile holds what
@@ -44,6 +46,9 @@ func validate(d document, around surroundings) (*Profile, strictyaml.Problems) {
 	if d.Version.V != defaults.version {
 		v.problems.Add(d.Version.Pos, "version %d is not known; this release reads version %d", d.Version.V, defaults.version)
 	}
+	if d.Name.V == "" || strings.ContainsFunc(d.Name.V, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		v.problems.Add(d.Name.Pos, "the name %q is empty or cannot be printed", d.Name.V)
+	}
 	v.oneOf("system_mounts", d.SystemMounts, "auto", "on", "off")
 	v.oneOf("symlinks", d.Symlinks, string(SymlinksFollow), string(SymlinksInside), string(SymlinksReject))
 	v.oneOf("reload", d.Reload, string(ReloadLive), string(ReloadPin))
@@ -58,6 +63,7 @@ func validate(d document, around surroundings) (*Profile, strictyaml.Problems) {
 	p.Guards = v.guards(d.Guards)
 	p.Owner = v.owner(d.Owner)
 	d.Docker.validate(&v.problems)
+	p.named = v.named
 	return p, v.problems.Sorted()
 }
 
@@ -80,7 +86,22 @@ func (v *validator) mounts(d document) []Mount {
 	for _, name := range slices.Sorted(maps.Keys(d.Zones)) {
 		mounts = append(mounts, v.zone(name, d.Zones[name])...)
 	}
+	v.nesting(mounts)
 	return mounts
+}
+
+// nesting reports targets that nobody could walk to.
+func (v *validator) nesting(mounts []Mount) {
+	for _, m := range mounts {
+		if m.Target == vpath.Root && m.Kind != overlay.KindDir {
+			v.problems.Add(m.Pos, "source %s is a file; what is mounted at / must be a directory", m.Source)
+		}
+		for _, above := range mounts {
+			if above.Kind == overlay.KindFile && m.Target != above.Target && m.Target.Within(above.Target) {
+				v.problems.Add(m.Pos, "target %s lies below %s, where a file is mounted", m.Target, above.Target)
+			}
+		}
+	}
 }
 
 // root returns the root mount, or nothing. Without a root the keys that speak
@@ -148,6 +169,10 @@ func (v *validator) zone(name string, e zoneEntry) []Mount {
 		return nil
 	}
 	s, found := v.source("path", e.Path)
+	if found && s.kind != overlay.KindDir {
+		v.problems.Add(e.Path.Pos, "path %s is a file; a zone is a directory", s.path)
+		found = false
+	}
 	target, err := vpath.Parse("/" + name)
 	if err != nil || string(target) != "/"+name || target.Dir() != vpath.Root || target == vpath.Root {
 		v.problems.Add(e.Pos, "zone %q: the name is shown below / and must be one plain name", name)
@@ -246,7 +271,10 @@ func (v *validator) oneOf(key string, s strictyaml.String, words ...string) {
 }
 
 func (v *validator) policyName(key string, s strictyaml.String) {
-	if s.Set() && s.V == "" {
+	switch {
+	case s.Set() && s.V == "":
 		v.problems.Add(s.Pos, "%s: the name is empty; leave the key out for no policy", key)
+	case s.Set():
+		v.named = append(v.named, s)
 	}
 }

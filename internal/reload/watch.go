@@ -17,15 +17,13 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+	"golang.org/x/sys/unix"
 )
 
 const (
 	defaultDebounce = 50 * time.Millisecond
 	maxDelay        = 400 * time.Millisecond // from a notice to the look, however many follow it
 	lookEvery       = time.Second            // without any notice
-
-	// clockSlack covers the coarse clock that kernels stamp files with.
-	clockSlack = 20 * time.Millisecond
 )
 
 // Watch says what to watch and what to do about a change.
@@ -141,7 +139,7 @@ func (r *run) changed(since time.Time) bool {
 		}
 		switch {
 		case !known:
-			changed = changed || s.newest.After(since.Add(-clockSlack))
+			changed = changed || s.newest.After(since.Add(-clockStep()))
 		case s.sum != old.sum:
 			changed = true
 		case s.stamp != old.stamp && s.there:
@@ -151,6 +149,16 @@ func (r *run) changed(since time.Time) bool {
 	}
 	r.known = next
 	return changed
+}
+
+// clockStep returns by how much the time that the kernel stamps a file with can
+// lag behind the clock.
+func clockStep() time.Duration {
+	var step unix.Timespec
+	if unix.ClockGetres(unix.CLOCK_REALTIME_COARSE, &step) != nil {
+		return 10 * time.Millisecond // the largest there is, at 100 ticks a second
+	}
+	return time.Duration(step.Nano())
 }
 
 // reload loads once, and reports whether there are other paths to watch now.

@@ -76,6 +76,12 @@ func (t Table) Has(id int) bool {
 	return false
 }
 
+// Within reports whether the host path name is dir or lies below it, by whole
+// components. Both must be clean.
+func Within(name, dir string) bool {
+	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
+}
+
 // parseLine reads "ID parent device root point options [tags…] - type source super".
 func parseLine(line string) (Mount, error) {
 	before, after, ok := strings.Cut(line, " - ")

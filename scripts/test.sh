@@ -1,0 +1,80 @@
+#!/bin/bash
+# The one door for tests: test.sh [all|race|integration|soak]. It goes on after
+# a failure, so that one run shows all of them, and fails at the end.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+what=${1:-all}
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+failed=()
+
+# step NAME COMMAND…
+step() {
+	echo "== $1"
+	"${@:2}" || failed+=("$1")
+}
+
+# tests NAME ARGUMENTS…: go test, with its numbers added to the total.
+tests() {
+	step "$1" "$tmp/testreport" -tally "$tmp/tally" "$1" go test -json -count=1 "${@:2}"
+}
+
+# running lists the mounts and processes of sandboxfs.
+running() {
+	awk '$3 == "fuse.sandboxfs" {print "mount " $2}' /proc/mounts
+	for exe in /proc/[0-9]*/exe; do
+		case $(readlink "$exe" 2>/dev/null) in
+		*/sandboxfs | */sandboxfs-race | */sandboxfs\ \(deleted\)) echo "process ${exe//[!0-9]/}" ;;
+		esac
+	done
+}
+
+# leftovers fails if there is a mount or process that was not there before.
+leftovers() {
+	local left
+	left=$(comm -13 <(sort "$tmp/before") <(running | sort))
+	[ -z "$left" ] && return
+	printf 'left behind: %s\n' "$left" >&2
+	return 1
+}
+
+scripts/setup.sh || exit 1
+running >"$tmp/before"
+make --no-print-directory build && go build -o "$tmp/testreport" ./internal/testreport || exit 1
+mapfile -t unit < <(go list ./... | grep -v /integration)
+export SANDBOXFS_BIN=$PWD/bin/sandboxfs
+
+case $what in
+all)
+	step lint scripts/lint.sh
+	tests unit -race -timeout 10m "${unit[@]}"
+	tests integration -timeout 15m ./integration/...
+	;;
+race)
+	go build -race -o bin/sandboxfs-race ./cmd/sandboxfs || exit 1
+	export SANDBOXFS_BIN=$PWD/bin/sandboxfs-race GORACE=halt_on_error=1
+	tests unit -race -timeout 20m "${unit[@]}"
+	tests integration -race -timeout 60m ./integration/...
+	;;
+integration)
+	tests integration -timeout 15m ./integration/...
+	;;
+soak)
+	export SANDBOXFS_SOAK=1
+	tests unit -race -timeout 0 "${unit[@]}"
+	tests integration -timeout 0 ./integration/...
+	;;
+*)
+	echo "usage: test.sh [all|race|integration|soak]" >&2
+	exit 2
+	;;
+esac
+
+step leftovers leftovers
+echo
+"$tmp/testreport" -total "$tmp/tally" || [ ${#failed[@]} -gt 0 ] || failed=(tests)
+if [ ${#failed[@]} -gt 0 ]; then
+	echo "FAIL	$what: ${failed[*]}"
+	exit 1
+fi
+echo "ok	$what"
