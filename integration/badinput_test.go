@@ -77,6 +77,7 @@ var badInputs = []badInput{
 		return w.path("profile.yaml"), w.path("root/mnt")
 	}, says: "root/mnt"},
 	{name: "no fusermount3", env: []string{"PATH=/nonexistent"}, says: "fuse3"},
+	{name: "socket inside the view", args: func(w *world) []string { return []string{"--metrics", "off", "--socket", w.path("root/socket")} }, says: "root/socket"},
 	{name: "metrics address that is none", args: func(*world) []string { return []string{"--metrics", "here"} }, says: "here"},
 	{name: "audit file in no directory", args: func(w *world) []string { return []string{"--audit", w.path("absent/audit")} }, says: "absent/audit"},
 }
@@ -151,7 +152,7 @@ func TestMetricsPort(t *testing.T) {
 
 // TestUsage has a wrong command line exit with 2.
 func TestUsage(t *testing.T) {
-	for _, args := range [][]string{{"mount"}, {"mount", "one"}, {"mount", "a", "b", "c"}, {"mount", "--nosuchflag", "a", "b"}, {"nosuchcommand"}, {"umount"}} {
+	for _, args := range [][]string{{"mount"}, {"mount", "one"}, {"mount", "a", "b", "c"}, {"mount", "--nosuchflag", "a", "b"}, {"mount", "--log-format", "xml", "a", "b"}, {"nosuchcommand"}, {"umount"}} {
 		_, stderr, code := sandboxfs(args...)
 		wantComplaint(t, strings.Join(args, " "), stderr, code, 2, "")
 	}

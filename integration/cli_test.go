@@ -1,9 +1,13 @@
 package integration
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 )
@@ -86,5 +90,38 @@ func TestMetricsEndpoint(t *testing.T) {
 	}
 	if m.metric("sandboxfs_rule_hits_total", `policy="agent"`, `rule="no"`, `decision="deny"`) == 0 {
 		t.Error(`sandboxfs_rule_hits_total{policy="agent",rule="no",decision="deny"} = 0 after a refusal`)
+	}
+}
+
+// TestSocketAndLogFormat serves metrics on a unix socket too, and logs in JSON.
+func TestSocketAndLogFormat(t *testing.T) {
+	w := newWorld(t)
+	w.policy("agent", allowAll)
+	socket := w.path("s")
+	m := w.mount(w.profile("root: ./root\npolicy: agent\npolicies: [./policies]\n"), flags("--socket", socket, "--log-format", "json"))
+	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}}
+	resp, err := client.Get("http://sandboxfs/healthz")
+	must(t, err)
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("GET /healthz on the socket = %s, want 200", resp.Status)
+	}
+	if mode := modeOf(t, socket); !strings.HasPrefix(mode, "0600") {
+		t.Errorf("mode of the socket = %s, want 0600", mode)
+	}
+	m.reloaded(func() { w.policy("agent", rule("new", "deny", "read", "/x"), allowAll) })
+	eventually(t, "a JSON line on the reload", func() error {
+		for _, line := range m.output.lines("{") {
+			if json.Valid([]byte(line)) {
+				return nil
+			}
+		}
+		return errors.New(m.output.text())
+	})
+	m.stop()
+	if _, err := os.Lstat(socket); err == nil {
+		t.Error("the socket is still there after the end")
 	}
 }

@@ -180,13 +180,13 @@ func TestProfileBesideItsFiles(t *testing.T) {
 	w.write("project/src/f", "x")
 	w.write("project/policies/agent.yaml", policyText("agent", []string{allowAll}))
 	w.write("project/profile.yaml", "version: 1\nroot: .\npolicy: agent\npolicies: [./policies]\nguards: []\n")
-	m := w.mount(w.path("project/profile.yaml"))
+	m := w.mount(w.path("project/profile.yaml"), auditTo(w.path("project/audit.jsonl")))
 	m.Backing = w.path("project")
-	before := snapshot(t, m.Backing, owners|times|links)
+	before := projectTree(t, m)
 	if got := read(t, m.Path+"/src/f"); got != "x" {
 		t.Errorf("read(/src/f) = %q, want x", got)
 	}
-	for _, name := range []string{"/profile.yaml", "/policies/agent.yaml", "/policies/absent.yaml"} {
+	for _, name := range []string{"/profile.yaml", "/policies/agent.yaml", "/policies/absent.yaml", "/audit.jsonl"} {
 		p := m.Path + name
 		for call, err := range map[string]error{
 			"stat":        unix.Lstat(p, new(unix.Stat_t)),
@@ -208,8 +208,62 @@ func TestProfileBesideItsFiles(t *testing.T) {
 	if err := unix.Rename(m.Path+"/policies", m.Path+"/old"); err == nil {
 		t.Error("rename(/policies, /old) = ok, want a refusal: the daemon reads its policies there")
 	}
-	wantSame(t, "project", snapshot(t, m.Backing, owners|times|links), before)
+	wantSame(t, "project", projectTree(t, m), before)
 	must(t, os.WriteFile(m.Path+"/src/f", []byte("y"), 0o644))
+}
+
+// projectTree is the backing without the audit file, which grows.
+func projectTree(t *testing.T, m *mount) map[string]string {
+	t.Helper()
+	tree := snapshot(t, m.Backing, owners|times|links)
+	delete(tree, "audit.jsonl")
+	return tree
+}
+
+// TestMountBelowRootIsHidden has a view not show another view's mountpoint,
+// whether that was mounted before it or after. Walking in could deadlock.
+func TestMountBelowRootIsHidden(t *testing.T) {
+	w := newWorld(t)
+	w.write("other/f", "x")
+	w.mkdir("root/before")
+	w.mkdir("root/after")
+	w.write("root/f", "x")
+	w.mount(w.path("other"), onto("root/before"))
+	m := w.mount(w.path("root"))
+	w.mount(w.path("other"), onto("root/after"))
+	for _, name := range []string{"/before", "/after"} {
+		eventually(t, name+" is hidden", func() error {
+			if got := errno(unix.Lstat(m.Path+name+"/f", new(unix.Stat_t))); got != "ENOENT" {
+				return fmt.Errorf("stat(%s/f) = %s, want ENOENT", name, got)
+			}
+			return nil
+		})
+	}
+	if got := read(t, m.Path+"/f"); got != "x" {
+		t.Errorf("read(/f) = %q, want x", got)
+	}
+}
+
+// TestBindMount has a bind mount of the view, as a container has it, show the
+// same under the same rules. C-02.
+func TestBindMount(t *testing.T) {
+	needRoot(t)
+	w := newWorld(t)
+	w.write("root/f", "x")
+	w.write("root/secret", "x")
+	inside := w.mkdir("inside")
+	m := w.view(rule("secret", "deny", "read", "/secret"), allowAll)
+	out := command{}.run(t, "unshare", "--mount", "--pid", "--fork", "sh", "-c", `
+mount --bind "$1" "$2" && cd "$2" && cat f && echo y > made && stat -c %i f && ! cat secret 2>/dev/null`, "sh", m.Path, inside)
+	var st unix.Stat_t
+	must(t, unix.Stat(m.Path+"/f", &st))
+	if want := fmt.Sprintf("x%d\n", st.Ino); out != want {
+		t.Errorf("inside a namespace = %q, want %q", out, want)
+	}
+	if got := read(t, w.path("root/made")); got != "y\n" {
+		t.Errorf("made inside = %q, want y", got)
+	}
+	m.wantEvent("stat", "/secret", "secret")
 }
 
 // TestMountOfDirectory serves a plain directory under the built-in profile, as

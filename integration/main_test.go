@@ -67,8 +67,11 @@ func setUp() (undo func(), err error) {
 	}
 	if given == "" {
 		build := exec.Command("go", "build", "-o", executable, "./cmd/sandboxfs")
-		build.Dir = ".."
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		build.Dir, build.Env = "..", append(os.Environ(), "CGO_ENABLED=0")
+		if os.Getenv("SANDBOXFS_RACE") != "" {
+			build = exec.Command("go", "build", "-race", "-o", executable, "./cmd/sandboxfs")
+			build.Dir = ".."
+		}
 		if out, err := build.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("build: %w\n%s", err, out)
 		}

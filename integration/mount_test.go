@@ -3,6 +3,7 @@ package integration
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -37,6 +38,8 @@ type launch struct {
 	mountpoint string
 	uid        uint32
 	nofile     int
+	audit      string
+	flags      []string
 	limit      time.Duration
 }
 
@@ -52,6 +55,12 @@ func onto(name string) option { return func(l *launch) { l.mountpoint = name } }
 
 // underLimit lets the daemon have no more than n open files.
 func underLimit(n int) option { return func(l *launch) { l.nofile = n } }
+
+// auditTo has the daemon write its events to a file of that host path.
+func auditTo(path string) option { return func(l *launch) { l.audit = path } }
+
+// flags gives the daemon further flags.
+func flags(args ...string) option { return func(l *launch) { l.flags = args } }
 
 // within sets how long the mount may live before it counts as stuck.
 func within(limit time.Duration) option { return func(l *launch) { l.limit = limit } }
@@ -86,7 +95,7 @@ func (w *world) start(arg string, options ...option) *mount {
 		o(&l)
 	}
 	home, mountpoint := w.mkdir("home"), w.mkdir(l.mountpoint)
-	audit := w.path("audit-" + filepath.Base(mountpoint) + ".jsonl")
+	audit := cmp.Or(l.audit, w.path("audit-"+filepath.Base(mountpoint)+".jsonl"))
 	if l.uid != 0 {
 		must(w.t, unix.Chmod("/dev/fuse", 0o666))
 		command{}.run(w.t, "chown", "-R", fmt.Sprintf("%d:%d", l.uid, l.uid), w.Dir)
@@ -96,7 +105,7 @@ func (w *world) start(arg string, options ...option) *mount {
 		exited: make(chan struct{}), ready: make(chan struct{}),
 	}
 	argv := []string{executable, "mount", "--metrics", "127.0.0.1:0", "--audit", audit}
-	argv = append(argv, arg, mountpoint)
+	argv = append(append(argv, l.flags...), arg, mountpoint)
 	if l.nofile != 0 {
 		argv = append([]string{"prlimit", fmt.Sprintf("--nofile=%d:%d", l.nofile, l.nofile)}, argv...)
 	}
@@ -178,6 +187,11 @@ func (m *mount) end() {
 	}
 	m.cmd.Process.Kill()
 	<-m.exited
+	for _, cry := range []string{"DATA RACE", "panic: ", "fatal error: "} {
+		if len(m.output.lines(cry)) > 0 {
+			m.t.Errorf("the daemon printed %q", cry)
+		}
+	}
 	if m.t.Failed() {
 		m.t.Logf("sandboxfs printed:\n%s", tail(m.output.text()))
 	}

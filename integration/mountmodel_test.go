@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -164,6 +165,79 @@ func TestResolve(t *testing.T) {
 	_, errs, code := sandboxfs("resolve", profile, "/../etc/passwd")
 	if code == 0 || !strings.Contains(errs, "outside sandbox") {
 		t.Errorf("resolve /../etc/passwd = exit %d %q, want a failure: outside sandbox", code, errs)
+	}
+}
+
+// TestExpansion has variables in paths of a profile and in globs stand for what
+// they say.
+func TestExpansion(t *testing.T) {
+	w := newWorld(t)
+	w.write("home/project/f", "x")
+	w.write("home/cache/secrets/f", "x")
+	w.write("home/cache/free", "x")
+	w.policy("agent", rule("secrets", "deny", "read", "${MOUNT}/secrets/**"), allowAll)
+	m := w.mount(w.profile(`
+root: ${HOME}/project
+mounts: [{source: "~/${UNSET:-cache}", target: /cache, policy: agent}]
+policies: [./policies]
+`))
+	if got := read(t, m.Path+"/f") + read(t, m.Path+"/cache/free"); got != "xx" {
+		t.Errorf("read through expanded sources = %q, want xx", got)
+	}
+	wantErrno(t, "open(/cache/secrets/f)", open(unix.O_RDONLY)(m.Path+"/cache/secrets/f"), unix.EACCES)
+}
+
+// TestProfileByName mounts a profile of a config. S1-01.
+func TestProfileByName(t *testing.T) {
+	w := newWorld(t)
+	w.write("root/f", "x")
+	config := w.write("config.yaml", "mount_profiles:\n  agent: {root: ./root, policy: config-readonly}\n  other: {root: ./absent}\n")
+	m := w.mount("agent", flags("--config", config))
+	if got := read(t, m.Path+"/f"); got != "x" {
+		t.Errorf("read(/f) = %q, want x", got)
+	}
+	wantErrno(t, "write under config-readonly", open(unix.O_WRONLY)(m.Path+"/f"), unix.EACCES)
+}
+
+// TestSymlinkRace swaps a directory for a link to the outside, on the host,
+// while the view reads below it: no read ever leaves the source. X-03.
+func TestSymlinkRace(t *testing.T) {
+	w := newWorld(t)
+	w.write("root/dir/f", "inside")
+	w.write("outside/f", "secret")
+	must(t, os.Symlink(w.path("outside"), w.path("root/link")))
+	m := w.mount(w.profile("root: ./root\nsymlinks: reject\n"))
+	stop := time.Now().Add(2 * time.Second)
+	swapped := make(chan error)
+	go func() {
+		for time.Now().Before(stop) {
+			err := unix.Renameat2(unix.AT_FDCWD, w.path("root/dir"), unix.AT_FDCWD, w.path("root/link"), unix.RENAME_EXCHANGE)
+			if err != nil {
+				swapped <- err
+				return
+			}
+		}
+		swapped <- nil
+	}()
+	reads := 0
+	for time.Now().Before(stop) {
+		for _, name := range []string{"/dir/f", "/link/f"} {
+			text, err := os.ReadFile(m.Path + name)
+			if string(text) == "secret" {
+				t.Fatalf("read(%s) = %q: it left the source", name, text)
+			}
+			if err == nil {
+				reads++
+			}
+			os.WriteFile(m.Path+name, []byte("inside"), 0o644)
+		}
+	}
+	must(t, <-swapped)
+	if got := read(t, w.path("outside/f")); got != "secret" {
+		t.Errorf("the file outside = %q: a write left the source", got)
+	}
+	if reads == 0 {
+		t.Error("no read succeeded: the race was not tried")
 	}
 }
 

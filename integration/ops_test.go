@@ -213,6 +213,19 @@ func TestAudit(t *testing.T) {
 	}
 }
 
+// TestAuditThatFails has what must be written down and cannot be not happen,
+// and a denial stay one. X-10.
+func TestAuditThatFails(t *testing.T) {
+	w := newWorld(t)
+	w.write("root/seen", "x")
+	w.policy("agent", rule("watch", "audit", "read", "/seen"), rule("no", "deny", "create", "/new"), allowAll)
+	m := w.mount(w.profile("root: ./root\npolicy: agent\npolicies: [./policies]\n"), auditTo("/dev/full"))
+	if _, err := os.ReadFile(m.Path + "/seen"); err == nil {
+		t.Error("read of an audited file with a full audit file = ok, want an error")
+	}
+	wantErrno(t, "create /new with a full audit file", open(unix.O_CREAT|unix.O_WRONLY)(m.Path+"/new"), unix.EACCES)
+}
+
 // TestAskWithoutApprover has an ask rule deny. X-10.
 func TestAskWithoutApprover(t *testing.T) {
 	w := newWorld(t)

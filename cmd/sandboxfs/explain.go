@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sandboxfs/sandboxfs/internal/profile"
+	"github.com/sandboxfs/sandboxfs/internal/strictyaml"
 	"github.com/sandboxfs/sandboxfs/internal/vpath"
 	"github.com/sandboxfs/sandboxfs/overlay"
 	"github.com/sandboxfs/sandboxfs/policy"
@@ -49,7 +50,7 @@ func (a *app) explainCommand() *cobra.Command {
 func explain(name, config, op, path string) (overlay.Explanation, error) {
 	operation, ok := policy.ParseOp(op)
 	if !ok {
-		return overlay.Explanation{}, usageError{fmt.Errorf("there is no operation %q; they are %s", op, policy.AllOps)}
+		return overlay.Explanation{}, usageError{unknownOp(op)}
 	}
 	at, err := vpath.Parse(path)
 	if err != nil {
@@ -60,6 +61,14 @@ func explain(name, config, op, path string) (overlay.Explanation, error) {
 		return overlay.Explanation{}, err
 	}
 	return view.Explain(at, operation), nil
+}
+
+func unknownOp(op string) error {
+	known := strings.Split(policy.AllOps.String(), ",")
+	if near, ok := strictyaml.Nearest(op, known); ok {
+		return fmt.Errorf("there is no operation %q (did you mean %s?)", op, near)
+	}
+	return fmt.Errorf("there is no operation %q; they are %s", op, strings.Join(known, ", "))
 }
 
 // viewOf builds the view of a profile, as mount would.

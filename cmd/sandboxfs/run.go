@@ -73,7 +73,11 @@ func wants(names ...string) cobra.PositionalArgs {
 		if more := strings.HasSuffix(names[len(names)-1], "…"); len(args) == len(names) || more && len(args) > len(names) {
 			return nil
 		}
-		return fmt.Errorf("%s wants %s; got %d arguments", cmd.Name(), strings.Join(names, " "), len(args))
+		plural := "s"
+		if len(args) == 1 {
+			plural = ""
+		}
+		return fmt.Errorf("%s wants %s, not %d argument%s", cmd.Name(), strings.Join(names, " "), len(args), plural)
 	}
 }
 

@@ -22,8 +22,9 @@ type process struct {
 
 // describeUsers names the processes that keep point busy, as far as this
 // process may see them.
-func describeUsers(point string) string {
-	users := usersOf("/proc", point)
+func describeUsers(point string) string { return nameUsers(usersOf("/proc", point)) }
+
+func nameUsers(users []process) string {
 	if len(users) == 0 {
 		return "a process that cannot be seen from here"
 	}

@@ -51,9 +51,9 @@ type Profile struct {
 	Docker       *Docker // nil where the profile has no such block
 
 	reread   func() (*Profile, strictyaml.Problems)
-	system   []overlay.Mount  // the system mounts that this host has
-	named    []strictyaml.String                    // the policies that the file names
-	policyAt []strictyaml.Pos // of PolicyDirs
+	system   []overlay.Mount     // the system mounts that this host has
+	named    []strictyaml.String // the policies that the file names
+	policyAt []strictyaml.Pos    // of PolicyDirs
 }
 
 // Mount is one mount of a profile.
