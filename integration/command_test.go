@@ -90,7 +90,7 @@ var helpers map[string]func(args []string) error
 func init() {
 	helpers = map[string]func([]string) error{
 		"reap":   reap,
-		"mapped": mappedReader,
+		"mapper": mapper,
 		"locker": locker,
 	}
 }

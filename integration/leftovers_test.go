@@ -80,6 +80,14 @@ func sweep(dir string) {
 	}
 }
 
+// discard removes dir, unless something is mounted there yet: what that shows
+// must not be removed with it.
+func discard(dir string) {
+	if len(mountsBelow(dir)) == 0 {
+		os.RemoveAll(dir)
+	}
+}
+
 // lifeline is the write end of the reaper's standard input.
 var lifeline *os.File
 
@@ -103,5 +111,6 @@ func reap(args []string) error {
 	io.Copy(io.Discard, os.Stdin)
 	tempRoot, executable = args[0], args[1]
 	sweep(tempRoot)
-	return os.RemoveAll(tempRoot)
+	discard(tempRoot)
+	return nil
 }

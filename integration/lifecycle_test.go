@@ -33,10 +33,11 @@ func TestKill9(t *testing.T) {
 	}
 }
 
-// TestTerminate has SIGTERM and SIGINT take the mount away at once, serve files
-// that are open until they are closed, and then end in good order.
+// TestTerminate has SIGTERM, SIGINT and the end of the terminal take the mount
+// away at once, serve files that are open until they are closed, and then end in
+// good order.
 func TestTerminate(t *testing.T) {
-	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		t.Run(signal.String(), func(t *testing.T) {
 			w := newWorld(t)
 			m := w.view(allowAll)
@@ -65,6 +66,34 @@ func TestTerminate(t *testing.T) {
 				t.Errorf("the mountpoint holds %q afterwards, want nothing", got)
 			}
 		})
+	}
+}
+
+// TestOutputGoesAway has a daemon live on when whoever read its output has
+// gone, as at the end of "sandboxfs mount … | head".
+func TestOutputGoesAway(t *testing.T) {
+	w := newWorld(t)
+	w.write("root/f", "x")
+	w.policy("agent", rule("no", "deny", "create", "/no*"), allowAll)
+	profile, mountpoint := w.profile("root: ./root\npolicy: agent\npolicies: [./policies]\n"), w.mkdir("mnt")
+	t.Cleanup(func() { sweep(w.Dir) })
+	r, out, err := os.Pipe()
+	must(t, err)
+	cmd := command{dir: w.Dir}.cmd(t.Context(), executable, "mount", "--metrics", "off", profile, mountpoint)
+	cmd.Stdout, cmd.Stderr = out, out
+	must(t, cmd.Start())
+	out.Close()
+	eventually(t, "mounted", func() error { return differs(mountpoint+"/f", "x") })
+	r.Close()
+	for i := range 20 {
+		wantErrno(t, "a denial that nobody reads", open(unix.O_CREAT|unix.O_WRONLY)(fmt.Sprintf("%s/no%d", mountpoint, i)), unix.EACCES)
+	}
+	if err := differs(mountpoint+"/f", "x"); err != nil {
+		t.Error(err)
+	}
+	cmd.Process.Signal(syscall.SIGTERM)
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("SIGTERM: %v", err)
 	}
 }
 

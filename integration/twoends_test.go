@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"fmt"
 	"os"
 	"syscall"
 	"testing"
@@ -125,5 +126,26 @@ func TestDirectoryRename(t *testing.T) {
 	command{dir: m.Path}.run(t, "mv", "moved", "again")
 	if got := read(t, w.path("root/again/f")); got != "f" {
 		t.Errorf("moved file = %q, want %q", got, "f")
+	}
+}
+
+// TestReopen has a descriptor lend no right that its name does not give: by
+// /proc/self/fd it is opened, linked and changed like the name itself. X-03.
+func TestReopen(t *testing.T) {
+	w := newWorld(t)
+	w.write("root/f", "x")
+	m := w.view(rule("fixed", "deny", "write", "/f"), allowAll)
+	for name, flags := range map[string]int{"O_RDONLY": unix.O_RDONLY, "O_PATH": unix.O_PATH} {
+		fd, err := unix.Open(m.Path+"/f", flags, 0)
+		must(t, err)
+		magic := fmt.Sprintf("/proc/self/fd/%d", fd)
+		wantErrno(t, "open for writing through a descriptor of "+name, open(unix.O_RDWR)(magic), unix.EACCES)
+		wantErrno(t, "truncate through a descriptor of "+name, unix.Truncate(magic, 0), unix.EACCES)
+		wantErrno(t, "chmod through a descriptor of "+name, unix.Chmod(magic, 0o777), unix.EACCES)
+		wantErrno(t, "link through a descriptor of "+name, unix.Linkat(unix.AT_FDCWD, magic, unix.AT_FDCWD, m.Path+"/alias", unix.AT_SYMLINK_FOLLOW), unix.EACCES)
+		unix.Close(fd)
+	}
+	if got := read(t, w.path("root/f")); got != "x" {
+		t.Errorf("content = %q, want x", got)
 	}
 }

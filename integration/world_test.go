@@ -27,11 +27,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if len(mountsBelow(dir)) == 0 {
-			os.RemoveAll(dir)
-		}
-	})
+	t.Cleanup(func() { discard(dir) })
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}

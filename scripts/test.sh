@@ -29,11 +29,15 @@ running() {
 	done
 }
 
-# leftovers fails if there is a mount or process that was not there before.
+# leftovers fails if there is a mount or process that was not there before, and
+# that does not end within five seconds.
 leftovers() {
 	local left
-	left=$(comm -13 <(sort "$tmp/before") <(running | sort))
-	[ -z "$left" ] && return
+	for _ in {1..50}; do
+		left=$(comm -13 <(sort "$tmp/before") <(running | sort))
+		[ -z "$left" ] && return
+		sleep 0.1
+	done
 	printf 'left behind: %s\n' "$left" >&2
 	return 1
 }

@@ -74,8 +74,8 @@ func unknownOp(op string) error {
 // viewOf builds the view of a profile, as mount would.
 func viewOf(name, config string) (*overlay.View, error) {
 	p, problems := profile.Find(name, config)
-	view, _, err := build(p, problems)
-	return view, err
+	b, err := build(p, problems)
+	return b.view, err
 }
 
 // printExplanation writes the verdict in one line, then all that was tried.

@@ -12,9 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sandboxfs/sandboxfs/internal/profile"
+	"github.com/sandboxfs/sandboxfs/internal/profile/mountinfo"
 	"github.com/sandboxfs/sandboxfs/internal/strictyaml"
 	"github.com/sandboxfs/sandboxfs/metrics"
 	"github.com/sandboxfs/sandboxfs/overlay"
+	"github.com/sandboxfs/sandboxfs/policy"
 )
 
 // mountOptions is the command line of mount.
@@ -77,14 +79,14 @@ func (o *mountOptions) check(flags *pflag.FlagSet) error {
 
 // plan is what is known and checked before anything is opened or mounted.
 type plan struct {
+	built
 	options    mountOptions
 	profile    *profile.Profile
 	began      time.Time // before the profile was read
-	view       *overlay.View
-	remarks    []profile.Remark
-	mountpoint string // host path, without symbolic links
-	audit      string // absolute host path; "" for none
-	socket     string // absolute host path; "" for none
+	views      []string  // other views below a source, hidden in this one
+	mountpoint string    // host path, without symbolic links
+	auditFile  string    // absolute host path; "" for none
+	socket     string    // absolute host path; "" for none
 }
 
 // mount serves a view in the foreground.
@@ -110,46 +112,68 @@ func (a *app) mount(o mountOptions) error {
 func (o mountOptions) plan() (*plan, error) {
 	p := &plan{options: o, began: time.Now()}
 	var err error
-	if p.audit, err = absolute(o.audit); err != nil {
+	if p.auditFile, err = absolute(o.audit); err != nil {
 		return nil, err
 	}
 	if p.socket, err = absolute(o.socket); err != nil {
 		return nil, err
 	}
 	loaded, problems := profile.Find(o.profile, o.config)
-	if p.view, p.remarks, err = build(loaded, problems, p.files()...); err != nil {
+	if loaded != nil {
+		p.views = loaded.Views()
+	}
+	if p.built, err = build(loaded, problems, p.files()...); err != nil {
 		return nil, err
 	}
 	p.profile = loaded
 	if p.mountpoint, err = loaded.Mountpoint(o.mountpoint); err != nil {
 		return nil, err
 	}
+	return p, p.checkFiles()
+}
+
+// checkFiles refuses a socket in the view, where whoever is to be watched could
+// reach it, and files that the view would cover. An audit file in the view is
+// hidden.
+func (p *plan) checkFiles() error {
+	for _, name := range []string{p.socket, p.auditFile} {
+		if name != "" && mountinfo.Within(name, p.mountpoint) {
+			return fmt.Errorf("%s would lie below the mountpoint %s, out of reach; choose another place", name, p.mountpoint)
+		}
+	}
 	if p.socket == "" {
-		return p, nil
+		return nil
 	}
-	if m, ok := loaded.Holds(p.socket); ok {
-		return nil, fmt.Errorf("the socket %s would lie in the view, in the source of %s; choose a place outside", p.socket, m.Target)
+	if m, ok := p.profile.Holds(p.socket); ok {
+		return fmt.Errorf("the socket %s would lie in the view, in the source of %s; choose a place outside", p.socket, m.Target)
 	}
-	return p, nil
+	return nil
 }
 
 // files are the daemon's files that the profile does not speak of.
 func (p *plan) files() []string {
-	if p.audit == "" {
+	if p.auditFile == "" {
 		return nil
 	}
-	return []string{p.audit}
+	return []string{p.auditFile}
+}
+
+// built is the view of a profile, and what it was made from.
+type built struct {
+	view    *overlay.View
+	remarks []profile.Remark
+	library *policy.Library
 }
 
 // build makes the view of a profile, which was read with problems, under its
 // policies as they are now. Its error is every problem there is.
-func build(p *profile.Profile, problems strictyaml.Problems, files ...string) (*overlay.View, []profile.Remark, error) {
+func build(p *profile.Profile, problems strictyaml.Problems, files ...string) (built, error) {
 	if p == nil {
-		return nil, nil, problems.Err()
+		return built{}, problems.Err()
 	}
 	library, more := p.Library()
 	view, remarks, most := p.Build(library, files...)
-	return view, remarks, slices.Concat(problems, more, most).Sorted().Err()
+	return built{view, remarks, library}, slices.Concat(problems, more, most).Sorted().Err()
 }
 
 // absolute returns name as an absolute path, "" for "".

@@ -118,8 +118,8 @@ func (a *app) readiness() (*readiness, error) {
 // nobody waits any more.
 func (r *readiness) announce(stdout io.Writer, mountpoint string) error {
 	if r.pipe == nil {
-		_, err := fmt.Fprintf(stdout, "ready %s\n", mountpoint)
-		return err
+		fmt.Fprintf(stdout, "ready %s\n", mountpoint)
+		return nil
 	}
 	defer r.pipe.Close()
 	if err := os.Chdir("/"); err != nil {

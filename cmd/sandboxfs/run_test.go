@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 )
 
 // tree makes files below a new directory and returns that; a name that ends in
@@ -125,6 +127,7 @@ func TestMountRefuses(t *testing.T) {
 		{[]string{"p.yaml", "full"}, []string{"the mountpoint " + dir + "/full is not empty"}},
 		{[]string{"p.yaml", "proj/sub"}, []string{"the mountpoint " + dir + "/proj/sub lies inside"}},
 		{[]string{"--socket", "proj/s", "p.yaml", "mnt"}, []string{"the socket " + dir + "/proj/s would lie in the view"}},
+		{[]string{"--socket", "mnt/s", "p.yaml", "mnt"}, []string{dir + "/mnt/s would lie below the mountpoint"}},
 		{[]string{"absent\nname.yaml", "mnt"}, []string{"absent name.yaml: no such file or directory"}},
 	}
 	for _, tt := range tests {
@@ -137,5 +140,23 @@ func TestMountRefuses(t *testing.T) {
 		if !ok {
 			t.Errorf("sandboxfs mount %q = %d\n%s%swant %d and lines that begin with %q", tt.args, code, stdout, stderr, exitFailed, tt.stderr)
 		}
+	}
+}
+
+// A command, a flag and its row in the documentation come and go together.
+func TestFlagsAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cmd := range (&app{}).rootCommand().Commands() {
+		if !strings.Contains(string(text), "## "+strings.TrimSuffix(cmd.Use, " [flags]")+"\n") {
+			t.Errorf("docs/cli.md has no section on %q", cmd.Use)
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !strings.Contains(string(text), "`--"+f.Name) {
+				t.Errorf("docs/cli.md does not mention --%s of %s", f.Name, cmd.Name())
+			}
+		})
 	}
 }

@@ -54,11 +54,14 @@ type ownerEntry struct {
 	GID strictyaml.Value[int64] `yaml:"gid"`
 }
 
-// parse reads data as a profile. What could be read is returned even where
-// there are problems.
+// parse reads data as a profile. What could be read is returned even where there
+// are problems; its Pos is unset if nothing could.
 func parse(file string, data []byte) (document, strictyaml.Problems) {
 	var d document
 	problems := strictyaml.Decode(file, data, &d)
+	if len(problems) == 0 && d.Pos.Line == 0 { // an empty file
+		d.Pos = strictyaml.Pos{File: file, Line: 1, Col: 1}
+	}
 	return d, problems
 }
 

@@ -27,6 +27,9 @@ func load(file, at string) (*Profile, strictyaml.Problems) {
 		return nil, problems
 	}
 	d, problems := parse(file, data)
+	if d.Pos.Line == 0 {
+		return nil, problems
+	}
 	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 	p, more := validate(withDefaults(d, name), around(filepath.Dir(at)))
 	p.File = at

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -49,13 +50,22 @@ func (b *builder) collectOwn(files []string) own {
 	for _, m := range p.Mounts {
 		o.pinned = append(append(o.pinned, m.Source), m.links...)
 	}
+	o.hidden = append(o.hidden, p.Views()...)
+	return o
+}
+
+// Views returns the host paths below a source where a view is mounted now. They
+// are hidden: to walk into one could make the daemon wait for itself.
+func (p *Profile) Views() []string {
 	table, _ := mountinfo.Read() // doctor says what is wrong where it cannot be read
+	var views []string
 	for _, m := range table {
-		if m.Ours() && !p.standsOn(m.Point) {
-			o.hidden = append(o.hidden, m.Point)
+		below := func(s Mount) bool { return m.Point != s.Source && mountinfo.Within(m.Point, s.Source) }
+		if m.Ours() && slices.ContainsFunc(p.Mounts, below) {
+			views = append(views, m.Point)
 		}
 	}
-	return o
+	return views
 }
 
 // warnHidden speaks of the mounts that show nothing because their source lies in
@@ -72,17 +82,6 @@ func (b *builder) warnHidden(dir string, at strictyaml.Pos) {
 			b.warning(strictyaml.Problem{Pos: at, Message: fmt.Sprintf(text, dir, m.Target)})
 		}
 	}
-}
-
-// standsOn reports whether some source is, or lies below, the host path point:
-// a view of a view.
-func (p *Profile) standsOn(point string) bool {
-	for _, m := range p.Mounts {
-		if mountinfo.Within(m.Source, point) {
-			return true
-		}
-	}
-	return false
 }
 
 // hide adds the file or directory that name leads to, and the links on the way.
@@ -143,5 +142,5 @@ func show(m overlay.Mount, host string) vpath.Path {
 	if rel == "" {
 		return m.Target
 	}
-	return m.Target.Join(rel)
+	return vpath.Path(strings.TrimSuffix(string(m.Target), "/") + "/" + rel)
 }

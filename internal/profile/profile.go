@@ -69,8 +69,15 @@ type Mount struct {
 	links []string // host paths of the symbolic links that led to Source
 }
 
-// Reread reads the profile again from where it came.
-func (p *Profile) Reread() (*Profile, strictyaml.Problems) { return p.reread() }
+// Reread reads the profile again from where it came. System mounts that have
+// come to the host since, or gone, are left as they were.
+func (p *Profile) Reread() (*Profile, strictyaml.Problems) {
+	next, problems := p.reread()
+	if next != nil && next.SystemMounts == p.SystemMounts {
+		next.system = p.system
+	}
+	return next, problems
+}
 
 // WatchPaths are the host paths where a change can mean another policy.
 func (p *Profile) WatchPaths() []string {

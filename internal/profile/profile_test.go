@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -265,5 +266,24 @@ func TestUnreadableSource(t *testing.T) {
 	_, problems := from(dir, "root: proj")
 	if want := os.Geteuid() != 0; (len(problems) == 1) != want {
 		t.Errorf("problems of an unreadable root: %v, want one: %v", problems, want)
+	}
+}
+
+// A key, its field and its row in the documentation come and go together.
+func TestKeysAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/config.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range []any{document{}, mountEntry{}, zoneEntry{}, ownerEntry{}, Docker{}, configDocument{}} {
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(block)) {
+			key := f.Tag.Get("yaml")
+			if key == "" || key == "mount_profiles" || key == "approval" {
+				continue // they stand in the examples
+			}
+			if !strings.Contains(string(text), "`"+key+"`") {
+				t.Errorf("docs/config.md does not mention `%s`", key)
+			}
+		}
 	}
 }

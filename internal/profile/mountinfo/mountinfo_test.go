@@ -1,6 +1,7 @@
 package mountinfo
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -110,5 +111,17 @@ func link(t *testing.T, target, name string) {
 	t.Helper()
 	if err := os.Symlink(target, name); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestWatch(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	calls := make(chan struct{}, 1)
+	ended := make(chan error)
+	go func() { ended <- Watch(ctx, func() { calls <- struct{}{} }) }()
+	<-calls // it listens
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("Watch = %v, want nil once it is told to stop", err)
 	}
 }

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sandboxfs/sandboxfs/fs"
+	"github.com/sandboxfs/sandboxfs/internal/audit"
+	"github.com/sandboxfs/sandboxfs/metrics"
+)
+
+// recorder returns the audit trail: the file, and the terminal.
+func (d *daemon) recorder() (fs.Recorder, error) {
+	var out io.Writer = d.app.stderr
+	if d.options.logFormat == "json" {
+		out = logLines{d.log}
+	}
+	console := audit.NewConsole(out)
+	d.onClose(console.Close)
+	if d.auditFile == "" {
+		return audit.NewTrail("", console), nil
+	}
+	file, err := audit.OpenLog(d.auditFile)
+	if err != nil {
+		return nil, err
+	}
+	d.audit = file
+	d.onClose(func() { file.Close() })
+	return audit.NewTrail("", file, console), nil
+}
+
+// listen serves handler where the options say.
+func (d *daemon) listen(handler http.Handler) (addr string, err error) {
+	if d.options.metrics != "off" {
+		endpoint, err := metrics.Serve(d.options.metrics, handler, d.log)
+		if err != nil {
+			return "", err
+		}
+		d.onClose(func() { endpoint.Close() })
+		addr = endpoint.Addr()
+	}
+	if d.socket == "" {
+		return addr, nil
+	}
+	listener, err := listenUnix(d.socket)
+	if err != nil {
+		return "", err
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
+	go server.Serve(listener)
+	d.onClose(func() { server.Close() })
+	return addr, nil
+}
+
+// listenUnix listens on a socket that only this user can reach, in place of
+// one that a dead daemon left.
+func listenUnix(name string) (net.Listener, error) {
+	if conn, err := net.Dial("unix", name); err == nil {
+		conn.Close()
+		return nil, fmt.Errorf("socket %s: another daemon answers there", name)
+	} else if errors.Is(err, unix.ECONNREFUSED) {
+		if info, err := os.Lstat(name); err == nil && info.Mode().Type() == os.ModeSocket {
+			os.Remove(name)
+		}
+	}
+	// The mode must hold from the first moment, so it comes by the umask. That
+	// is the process's, but nothing else makes files before the view is mounted.
+	defer unix.Umask(unix.Umask(0o177))
+	listener, err := net.Listen("unix", name)
+	if err != nil {
+		return nil, fmt.Errorf("socket %s: %w", name, err)
+	}
+	return listener, nil
+}
+
+// logger returns the log of the daemon's own events.
+func (a *app) logger(format string) *slog.Logger {
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(a.stderr, nil))
+	}
+	return slog.New(slog.NewTextHandler(a.stderr, nil))
+}
+
+// say writes one line to stderr, in the form of the log where that is for
+// machines.
+func (d *daemon) say(format string, args ...any) {
+	if d.options.logFormat == "json" {
+		d.log.Info(fmt.Sprintf(format, args...))
+		return
+	}
+	d.app.complain(format, args...)
+}
+
+// logLines turns lines that are written into records of a log.
+type logLines struct{ log *slog.Logger }
+
+func (l logLines) Write(p []byte) (int, error) {
+	for line := range strings.Lines(string(p)) {
+		l.log.Warn(strings.TrimSuffix(line, "\n"))
+	}
+	return len(p), nil
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/sandboxfs/sandboxfs/fs"
+	"github.com/sandboxfs/sandboxfs/fs/bazil"
+	"github.com/sandboxfs/sandboxfs/internal/backing"
+	"github.com/sandboxfs/sandboxfs/internal/profile"
+	"github.com/sandboxfs/sandboxfs/overlay"
+)
+
+// mountView opens the sources and mounts the view.
+func (d *daemon) mountView(recorder fs.Recorder) error {
+	trees, err := openTrees(d.view.Mounts())
+	if err != nil {
+		return err
+	}
+	d.server, err = fs.NewServer(fs.Config{
+		View: d.view, Trees: trees, Recorder: recorder, Metrics: d.metrics, Log: d.log,
+		Symlinks: symlinks[d.profile.Symlinks], Owner: owner(d.profile), Mountpoint: d.mountpoint,
+	})
+	if err != nil {
+		closeTrees(trees)
+		return err
+	}
+	d.mount, err = bazil.New(d.mountpoint, d.server, bazil.Options{
+		FSName: d.profile.Name, AllowOther: d.allowOther(), Metrics: d.metrics, Log: d.log,
+	})
+	if err != nil {
+		d.server.Close()
+		return mountError(d.mountpoint, err)
+	}
+	d.onClose(d.closeServer)
+	go func() {
+		err := d.mount.Serve()
+		d.ended.Store(true)
+		d.served <- err
+	}()
+	return nil
+}
+
+// closeServer closes the server unless requests are under way, which happens
+// only when the program is about to end without having waited for them.
+func (d *daemon) closeServer() {
+	if d.ended.Load() {
+		d.server.Close()
+	}
+}
+
+// mountError says what to do about what mounting failed of.
+func mountError(mountpoint string, err error) error {
+	if _, statErr := os.Stat("/dev/fuse"); errors.Is(statErr, os.ErrNotExist) {
+		return errors.New("/dev/fuse does not exist; modprobe fuse, or in a container: docker run --device /dev/fuse --cap-add SYS_ADMIN")
+	}
+	return fmt.Errorf("mount %s: %w (sandboxfs doctor tells what is missing)", mountpoint, err)
+}
+
+var symlinks = map[profile.Symlinks]fs.Symlinks{
+	profile.SymlinksFollow: fs.SymlinksFollow,
+	profile.SymlinksInside: fs.SymlinksInside,
+	profile.SymlinksReject: fs.SymlinksReject,
+}
+
+func owner(p *profile.Profile) *fs.Owner {
+	if p.Owner == nil {
+		return nil
+	}
+	return &fs.Owner{Uid: p.Owner.UID, Gid: p.Owner.GID}
+}
+
+// allowOther reports whether other users can be let in.
+func (d *daemon) allowOther() bool {
+	const conf = "/etc/fuse.conf"
+	if os.Geteuid() == 0 || userAllowOther(conf) {
+		return true
+	}
+	d.say("note: only this user sees the view, because user_allow_other is not set in %s", conf)
+	return false
+}
+
+// openTrees opens the sources of mounts, by the same index.
+func openTrees(mounts []overlay.Mount) ([]backing.Tree, error) {
+	trees := make([]backing.Tree, len(mounts))
+	for i, m := range mounts {
+		var err error
+		switch m.Kind {
+		case overlay.KindDir:
+			trees[i], err = backing.Open(m.Source)
+		case overlay.KindFile, overlay.KindSymlink:
+			trees[i], _, err = backing.OpenFile(m.Source)
+		}
+		if err != nil {
+			closeTrees(trees)
+			return nil, fmt.Errorf("mount %s: %w", m.Target, err)
+		}
+	}
+	return trees, nil
+}
+
+func closeTrees(trees []backing.Tree) {
+	for _, t := range trees {
+		if t != nil {
+			t.Close()
+		}
+	}
+}
