@@ -19,7 +19,7 @@ func (w *world) loopFS(fstype, name string) string {
 	w.t.Helper()
 	needRoot(w.t)
 	if _, err := exec.LookPath("mkfs." + fstype); err != nil {
-		skip(w.t, "mkfs."+fstype+" is not installed")
+		w.t.Skip("mkfs." + fstype + " is not installed")
 	}
 	dir, image := w.mkdir(name), w.path(name+".img")
 	must(w.t, os.WriteFile(image, nil, 0o600))

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -42,9 +41,6 @@ func runTests(m *testing.M) int {
 		code = 1
 	}
 	discard(tempRoot)
-	for _, s := range skips.list {
-		fmt.Println("skipped:", s)
-	}
 	return code
 }
 
@@ -61,17 +57,15 @@ func setUp() (undo func(), err error) {
 		return nil, err
 	}
 	given := os.Getenv("SANDBOXFS_BIN")
-	executable = cmp.Or(given, filepath.Join(tempRoot, "sandboxfs"))
+	if executable, err = filepath.Abs(cmp.Or(given, filepath.Join(tempRoot, "sandboxfs"))); err != nil {
+		return nil, err
+	}
 	if err := startReaper(); err != nil {
 		return nil, err
 	}
 	if given == "" {
 		build := exec.Command("go", "build", "-o", executable, "./cmd/sandboxfs")
 		build.Dir, build.Env = "..", append(os.Environ(), "CGO_ENABLED=0")
-		if os.Getenv("SANDBOXFS_RACE") != "" {
-			build = exec.Command("go", "build", "-race", "-o", executable, "./cmd/sandboxfs")
-			build.Dir = ".."
-		}
 		if out, err := build.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("build: %w\n%s", err, out)
 		}
@@ -115,25 +109,10 @@ func abortConnection(path string) error {
 	return fmt.Errorf("no mount at %s", path)
 }
 
-// skips counts what was not tested, for the end of the run.
-var skips struct {
-	sync.Mutex
-	list []string
-}
-
-// skip ends the test as skipped and notes the reason for the end of the run.
-func skip(t *testing.T, reason string) {
-	t.Helper()
-	skips.Lock()
-	skips.list = append(skips.list, t.Name()+": "+reason)
-	skips.Unlock()
-	t.Skip(reason)
-}
-
 // needRoot skips the test where it cannot become other users or mount.
 func needRoot(t *testing.T) {
 	t.Helper()
 	if os.Getuid() != 0 {
-		skip(t, "needs root")
+		t.Skip("needs root")
 	}
 }

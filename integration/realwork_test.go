@@ -212,7 +212,7 @@ PYTHONPATH=. ./run
 func TestNpmInstall(t *testing.T) {
 	env := []string{"npm_config_audit=false", "npm_config_fund=false", "npm_config_update_notifier=false", "npm_config_cache=" + filepath.Join(tempRoot, "npm")}
 	if _, _, code := (command{dir: tempRoot, env: append(env, "npm_config_fetch_timeout=15000", "npm_config_fetch_retries=0")}).try("npm", "view", "eslint@9.9.0", "version"); code != 0 {
-		skip(t, "no npm registry answers")
+		t.Skip("no npm registry answers")
 	}
 	s := newSides(t)
 	packages := "eslint@9.9.0"

@@ -47,20 +47,27 @@ func (a *app) explainCommand() *cobra.Command {
 	return cmd
 }
 
-func explain(name, config, op, path string) (overlay.Explanation, error) {
+// explained is an explanation that names files from the profile's directory.
+type explained struct {
+	overlay.Explanation
+	dir string
+}
+
+func explain(name, config, op, path string) (explained, error) {
 	operation, ok := policy.ParseOp(op)
 	if !ok {
-		return overlay.Explanation{}, usageError{unknownOp(op)}
+		return explained{}, usageError{unknownOp(op)}
 	}
 	at, err := vpath.Parse(path)
 	if err != nil {
-		return overlay.Explanation{}, err
+		return explained{}, err
 	}
-	view, err := viewOf(name, config)
+	p, problems := profile.Find(name, config)
+	b, err := build(p, problems)
 	if err != nil {
-		return overlay.Explanation{}, err
+		return explained{}, err
 	}
-	return view.Explain(at, operation), nil
+	return explained{b.view.Explain(at, operation), p.Dir()}, nil
 }
 
 func unknownOp(op string) error {
@@ -79,9 +86,9 @@ func viewOf(name, config string) (*overlay.View, error) {
 }
 
 // printExplanation writes the verdict in one line, then all that was tried.
-func printExplanation(w io.Writer, e overlay.Explanation) {
+func printExplanation(w io.Writer, e explained) {
 	rule := e.Verdict.Rule
-	fmt.Fprintf(w, "%s  %s %s  rule %s\n", e.Verdict.Decision, e.Op, oneLine(string(e.Place.Path)), ruleName(rule))
+	fmt.Fprintf(w, "%s  %s %s  rule %s\n", e.Verdict.Decision, e.Op, oneLine(string(e.Place.Path)), e.ruleName(rule))
 	if rule.Message != "" {
 		fmt.Fprintf(w, "  %s\n", oneLine(rule.Message))
 	}
@@ -97,7 +104,7 @@ func printExplanation(w io.Writer, e overlay.Explanation) {
 }
 
 // printName writes what one mount says of one name of the path.
-func printName(w io.Writer, e overlay.Explanation, n overlay.Name) {
+func printName(w io.Writer, e explained, n overlay.Name) {
 	fmt.Fprintf(w, "\n%s on mount %s (%s)\n", oneLine(string(n.Path)), n.Mount.Target, oneLine(n.Mount.Source))
 	if n.Path != e.Place.Path {
 		fmt.Fprintf(w, "  another name of the same file\n")
@@ -111,7 +118,7 @@ func printName(w io.Writer, e overlay.Explanation, n overlay.Name) {
 			if s.Traverse && s.Decided == 0 {
 				continue // what a rule lets pass besides is worth a line only where it does
 			}
-			fmt.Fprintf(w, "%s     %-5s  %s  %s\n", arrow(l.Decides && s.Decides), stepDecision(s), ruleName(s.Rule), oneLine(s.Outcome()))
+			fmt.Fprintf(w, "%s     %-5s  %s  %s\n", arrow(l.Decides && s.Decides), stepDecision(s), e.ruleName(s.Rule), oneLine(s.Outcome()))
 		}
 	}
 }
@@ -132,15 +139,15 @@ func stepDecision(s policy.Step) policy.Decision {
 }
 
 // ruleName names a rule and the place where it stands.
-func ruleName(r *policy.Rule) string {
+func (e explained) ruleName(r *policy.Rule) string {
 	if r.Pos.File == "" {
 		return oneLine(r.Name)
 	}
-	return oneLine(fmt.Sprintf("%s (%s)", r.Name, r.Pos.Short()))
+	return oneLine(fmt.Sprintf("%s (%s)", r.Name, r.Pos.Short(e.dir)))
 }
 
 // cure says what to change for the operation to be allowed.
-func cure(e overlay.Explanation) string {
+func cure(e explained) string {
 	rule := e.Verdict.Rule
 	switch {
 	case rule == policy.Unmounted:
@@ -154,13 +161,13 @@ func cure(e overlay.Explanation) string {
 	case rule == policy.DefaultDeny:
 		return fmt.Sprintf("add a rule with operations: [%s] and decision: allow to %s", e.Op, deciding(e))
 	case e.Verdict.Decision == policy.Ask:
-		return fmt.Sprintf("approve it, or change the rule %s to allow", ruleName(rule))
+		return fmt.Sprintf("approve it, or change the rule %s to allow", e.ruleName(rule))
 	}
-	return fmt.Sprintf("change the rule %s, or put a rule before it that allows %s", ruleName(rule), e.Op)
+	return fmt.Sprintf("change the rule %s, or put a rule before it that allows %s", e.ruleName(rule), e.Op)
 }
 
 // deciding names the policy that the verdict comes from.
-func deciding(e overlay.Explanation) string {
+func deciding(e explained) string {
 	for _, n := range e.Names {
 		for _, l := range n.Layers {
 			if l.Decides {

@@ -39,12 +39,12 @@ type ruleOutcome struct {
 	Decides  bool   `json:"decides"`
 }
 
-func explanationJSON(e overlay.Explanation) explanation {
+func explanationJSON(e explained) explanation {
 	rule := e.Verdict.Rule
 	out := explanation{
 		Path: e.Place.Path, Operation: e.Op.String(),
 		Allowed: e.Verdict.Decision.Permits(), Decision: e.Verdict.Decision.String(),
-		Rule: rule.Name, At: rule.Pos.Short(), Policy: rule.Policy, Message: rule.Message,
+		Rule: rule.Name, At: rule.Pos.Short(e.dir), Policy: rule.Policy, Message: rule.Message,
 		Layers: []layerOutcome{},
 	}
 	if !out.Allowed {
@@ -55,20 +55,20 @@ func explanationJSON(e overlay.Explanation) explanation {
 	}
 	for _, n := range e.Names {
 		for _, l := range n.Layers {
-			out.Layers = append(out.Layers, layerJSON(n, l))
+			out.Layers = append(out.Layers, e.layerJSON(n, l))
 		}
 	}
 	return out
 }
 
-func layerJSON(n overlay.Name, l overlay.LayerSteps) layerOutcome {
+func (e explained) layerJSON(n overlay.Name, l overlay.LayerSteps) layerOutcome {
 	out := layerOutcome{
 		Path: n.Path, Mount: n.Mount.Target, Kind: l.Kind, Policy: l.Policy.Name,
 		Decision: l.Verdict.Decision.String(), Decides: l.Decides,
 	}
 	for _, s := range l.Steps {
 		out.Rules = append(out.Rules, ruleOutcome{
-			Rule: s.Rule.Name, At: s.Rule.Pos.Short(), Decision: stepDecision(s).String(),
+			Rule: s.Rule.Name, At: s.Rule.Pos.Short(e.dir), Decision: stepDecision(s).String(),
 			Outcome: s.Outcome(), Decides: s.Decides,
 		})
 	}

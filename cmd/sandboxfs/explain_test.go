@@ -43,12 +43,12 @@ mounts:
 func TestExplain(t *testing.T) {
 	dir := testProfile(t)
 	code, stdout, stderr := cli("explain", dir+"/p.yaml", "write", "/src/.env")
-	want := `deny  write /src/.env  rule no-dotenv (%DIR%/pol/work.yaml:4)
+	want := `deny  write /src/.env  rule no-dotenv (pol/work.yaml:4)
   secrets stay out of the view
 
 /src/.env on mount / (%DIR%/proj)
   mount policy work: deny
-→     deny   no-dotenv (%DIR%/pol/work.yaml:4)  decides: covered by /**/.env
+→     deny   no-dotenv (pol/work.yaml:4)  decides: covered by /**/.env
 `
 	got := strings.ReplaceAll(stdout, dir, "%DIR%")
 	if code != exitDenied || stderr != "" || !strings.HasPrefix(got, want) {
@@ -94,7 +94,7 @@ func TestExplainJSON(t *testing.T) {
 	var got explanation
 	expectJSON(t, stdout, &got)
 	if code != exitDenied || got.Allowed || got.Decision != "deny" || got.Rule != "no-dotenv" || got.Policy != "work" ||
-		got.At != dir+"/pol/work.yaml:4" || got.Mount == nil || *got.Mount != "/" || got.Cure == "" {
+		got.At != "pol/work.yaml:4" || got.Mount == nil || *got.Mount != "/" || got.Cure == "" {
 		t.Errorf("explain --json = %d, %+v", code, got)
 	}
 	if l := got.Layers[0]; l.Kind != "mount" || !l.Decides || !l.Rules[len(l.Rules)-1].Decides {

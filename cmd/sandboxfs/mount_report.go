@@ -27,7 +27,7 @@ func (d *daemon) recorder() (fs.Recorder, error) {
 	console := audit.NewConsole(out)
 	d.onClose(console.Close)
 	if d.auditFile == "" {
-		return audit.NewTrail("", console), nil
+		return audit.NewTrail("", d.profile.Dir(), console), nil
 	}
 	file, err := audit.OpenLog(d.auditFile)
 	if err != nil {
@@ -35,7 +35,7 @@ func (d *daemon) recorder() (fs.Recorder, error) {
 	}
 	d.audit = file
 	d.onClose(func() { file.Close() })
-	return audit.NewTrail("", file, console), nil
+	return audit.NewTrail("", d.profile.Dir(), file, console), nil
 }
 
 // listen serves handler where the options say.

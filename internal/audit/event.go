@@ -26,7 +26,7 @@ type Event struct {
 	To         vpath.Path // the new name of rename and link; else ""
 	Decision   string
 	Rule       string
-	At         string // "file:line" of the rule; "" for a built-in one
+	At         string // "policies/default.yaml:14", the place of the rule; "" for a built-in one
 	Policy     string // "" for a built-in rule
 	Errno      string // "EACCES"; "" when the operation went ahead
 	Pid        uint32
@@ -42,8 +42,9 @@ type Sink interface {
 	Write(Event) error
 }
 
-// newEvent returns the event of a, without the session and the run.
-func newEvent(a fs.Access, now time.Time) Event {
+// newEvent returns the event of a, without the session and the run. Files of
+// policies below dir are named from there.
+func newEvent(a fs.Access, dir string, now time.Time) Event {
 	r := a.Verdict.Rule
 	if r == nil {
 		r = policy.DefaultDeny // the zero Verdict is a denial without a rule
@@ -56,7 +57,7 @@ func newEvent(a fs.Access, now time.Time) Event {
 		To:         a.To,
 		Decision:   a.Verdict.Decision.String(),
 		Rule:       r.Name,
-		At:         r.Pos.Short(),
+		At:         r.Pos.Short(dir),
 		Policy:     r.Policy,
 		Errno:      unix.ErrnoName(a.Errno),
 		Pid:        a.Pid,

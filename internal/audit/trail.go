@@ -13,21 +13,23 @@ import (
 // Trail is the fs.Recorder of one session.
 type Trail struct {
 	session string
+	dir     string
 	sinks   []Sink
 }
 
 var _ fs.Recorder = (*Trail)(nil)
 
 // NewTrail returns a Trail that hands every event to every sink. The session's
-// name may be empty.
-func NewTrail(session string, sinks ...Sink) *Trail {
-	return &Trail{session, sinks}
+// name may be empty. Policy files below dir, the directory of the profile, are
+// named from there.
+func NewTrail(session, dir string, sinks ...Sink) *Trail {
+	return &Trail{session, dir, sinks}
 }
 
 // Record makes one event of a. Each sink gets it, also when one before failed;
 // the error joins those of the sinks.
 func (t *Trail) Record(a fs.Access) error {
-	e := newEvent(a, time.Now())
+	e := newEvent(a, t.dir, time.Now())
 	e.Session = t.session
 	var errs []error
 	for _, s := range t.sinks {

@@ -41,7 +41,7 @@ func TestTrailRecord(t *testing.T) {
 	for _, tt := range tests {
 		var m Memory
 		before := time.Now()
-		if err := NewTrail("s", &m).Record(tt.access); err != nil {
+		if err := NewTrail("s", "", &m).Record(tt.access); err != nil {
 			t.Errorf("Record(%+v) = %v", tt.access, err)
 			continue
 		}
@@ -64,7 +64,7 @@ func (broken) Write(Event) error { return errors.New("disk full") }
 // the caller's: what happens then is for the gate to say.
 func TestTrailErrors(t *testing.T) {
 	var m Memory
-	err := NewTrail("", broken{}, &m).Record(fs.Access{Op: policy.Read, Path: "/x"})
+	err := NewTrail("", "", broken{}, &m).Record(fs.Access{Op: policy.Read, Path: "/x"})
 	if fmt.Sprint(err) != "disk full" {
 		t.Errorf("Record() = %v, want disk full", err)
 	}

@@ -6,6 +6,8 @@
 package profile
 
 import (
+	"path/filepath"
+
 	"slices"
 
 	"github.com/sandboxfs/sandboxfs/internal/strictyaml"
@@ -67,6 +69,20 @@ type Mount struct {
 	Zone     *overlay.Zone     // what the zone says that it was made from, or nil
 
 	links []string // host paths of the symbolic links that led to Source
+}
+
+// Dir returns the directory that the profile stands in, symbolic links
+// resolved as in PolicyDirs; "" for a built-in one. Events name policy files
+// from there.
+func (p *Profile) Dir() string {
+	if p.File == "" {
+		return ""
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(p.File))
+	if err != nil {
+		return filepath.Dir(p.File)
+	}
+	return dir
 }
 
 // Reread reads the profile again from where it came. System mounts that have

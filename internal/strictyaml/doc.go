@@ -28,8 +28,15 @@ func (p Pos) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
 }
 
-// Short returns "file:line", the form of audit events and explain.
-func (p Pos) Short() string { return Pos{File: p.File, Line: p.Line}.String() }
+// Short returns "file:line", the form of audit events and explain: the file by
+// its name below dir, or as it is where it lies elsewhere.
+func (p Pos) Short(dir string) string {
+	file := p.File
+	if below, ok := strings.CutPrefix(file, strings.TrimSuffix(dir, "/")+"/"); ok && dir != "" {
+		file = below
+	}
+	return Pos{File: file, Line: p.Line}.String()
+}
 
 func (p Pos) compare(q Pos) int {
 	return cmp.Or(cmp.Compare(p.File, q.File), cmp.Compare(p.Line, q.Line), cmp.Compare(p.Col, q.Col))
