@@ -30,7 +30,6 @@ type mount struct {
 	ready   chan struct{} // closed when stdout said so
 	audit   string
 	output  output
-	world   *world
 }
 
 // launch is how a mount is started; options change it.
@@ -40,7 +39,6 @@ type launch struct {
 	nofile     int
 	audit      string
 	flags      []string
-	limit      time.Duration
 }
 
 // option changes how a mount is started.
@@ -62,8 +60,13 @@ func auditTo(path string) option { return func(l *launch) { l.audit = path } }
 // flags gives the daemon further flags.
 func flags(args ...string) option { return func(l *launch) { l.flags = args } }
 
-// within sets how long the mount may live before it counts as stuck.
-func within(limit time.Duration) option { return func(l *launch) { l.limit = limit } }
+// stuckAfter returns how long a mount may live before it counts as stuck.
+func stuckAfter() time.Duration {
+	if soak {
+		return 2 * time.Hour
+	}
+	return 5 * time.Minute
+}
 
 // mount starts "sandboxfs mount arg" in the foreground and waits until it is
 // ready. The test's end stops it. A mount that lives too long is aborted, so
@@ -90,7 +93,7 @@ func (w *world) mount(arg string, options ...option) *mount {
 // start is mount without the wait.
 func (w *world) start(arg string, options ...option) *mount {
 	w.t.Helper()
-	l := launch{mountpoint: "mnt", limit: 5 * time.Minute}
+	l := launch{mountpoint: "mnt"}
 	for _, o := range options {
 		o(&l)
 	}
@@ -101,7 +104,7 @@ func (w *world) start(arg string, options ...option) *mount {
 		command{}.run(w.t, "chown", "-R", fmt.Sprintf("%d:%d", l.uid, l.uid), w.Dir)
 	}
 	m := &mount{
-		Path: mountpoint, Backing: w.path("root"), t: w.t, world: w, audit: audit,
+		Path: mountpoint, Backing: w.path("root"), t: w.t, audit: audit,
 		exited: make(chan struct{}), ready: make(chan struct{}),
 	}
 	argv := []string{executable, "mount", "--metrics", "127.0.0.1:0", "--audit", audit}
@@ -116,7 +119,7 @@ func (w *world) start(arg string, options ...option) *mount {
 	must(w.t, err)
 	must(w.t, m.cmd.Start())
 	go m.follow(stdout)
-	watchdog := time.AfterFunc(l.limit, func() {
+	watchdog := time.AfterFunc(stuckAfter(), func() {
 		fmt.Fprintf(os.Stderr, "integration: %s: mount is stuck, aborting it\n", w.t.Name())
 		abortConnection(mountpoint)
 		m.cmd.Process.Kill()

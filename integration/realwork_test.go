@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // sides is a directory beside the mount and one on it, in which the same
@@ -19,13 +18,12 @@ type sides struct {
 	beside, view string
 }
 
-// newSides mounts a world under a policy that allows everything; the limit is
-// for the long suites.
+// newSides mounts a world under a policy that allows everything, and guards.
 func newSides(t *testing.T) *sides {
 	t.Helper()
 	w := newWorld(t)
 	w.policy("agent", allowAll)
-	m := w.mount(w.profile("root: ./root\npolicy: agent\npolicies: [./policies]\n"), within(time.Hour))
+	m := w.mount(w.profile("root: ./root\npolicy: agent\npolicies: [./policies]\n"))
 	return &sides{w, m, w.mkdir("beside"), m.Path}
 }
 

@@ -86,7 +86,9 @@ func mountTree(t *testing.T, source string, tree backing.Tree, v *overlay.View) 
 	w := &view{at: t.TempDir(), backing: source, records: &recorder{}}
 	m := metrics.New(metrics.NewRegistry(), "test")
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	server, err := fs.NewServer(fs.Config{View: v, Trees: []backing.Tree{tree}, Recorder: w.records, Metrics: m, Log: log})
+	server, err := fs.NewServer(fs.Config{
+		View: rootView(t, source, allowAll()), Trees: []backing.Tree{tree}, Recorder: w.records, Metrics: m, Log: log,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +109,29 @@ func mountTree(t *testing.T, source string, tree backing.Tree, v *overlay.View) 
 		}
 		server.Close()
 	})
+	refusePoll(t, w.at)
+	if err := server.Swap(v); err != nil {
+		t.Fatal(err)
+	}
 	return w
+}
+
+// refusePoll makes the kernel ask once whether a file is ready, and hear that it
+// need not ask. Package os asks so for each file that it opens, in a call that
+// Go's scheduler does not know to be blocking: while this process serves the
+// view too, a collection of garbage at that moment would never end.
+func refusePoll(t *testing.T, dir string) {
+	t.Helper()
+	name := dir + "/poll"
+	fd, err := unix.Open(name, unix.O_CREAT|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Unlink(name)
+	defer unix.Close(fd)
+	if _, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestRoundTrip(t *testing.T) {
