@@ -34,10 +34,9 @@ func (s *Server) Open(c *Caller, num NodeID, flags uint32, out *Opened) syscall.
 	if n.isDir() {
 		return syscall.EISDIR
 	}
-	for _, op := range openOps(flags) {
-		if errno := s.gate(c, n, op); errno != 0 {
-			return errno
-		}
+	generation := s.Generation()
+	if errno := s.gateOpen(c, n, flags); errno != 0 {
+		return errno
 	}
 	if n.kind == kindDevice {
 		s.openDevice(n, flags, out)
@@ -51,6 +50,24 @@ func (s *Server) Open(c *Caller, num NodeID, flags uint32, out *Opened) syscall.
 		n.opener.Store(c.Pid)
 	}
 	s.opened(n, file, flags, "", out)
+	if s.Generation() == generation {
+		return 0
+	}
+	// A reload has come between, which did not see the handle: the kernel would
+	// go on serving pages that it keeps.
+	if errno = s.gateOpen(c, n, flags); errno != 0 {
+		s.Release(out.Handle)
+	}
+	return errno
+}
+
+// gateOpen decides an open.
+func (s *Server) gateOpen(c *Caller, n *node, flags uint32) syscall.Errno {
+	for _, op := range openOps(flags) {
+		if errno := s.gate(c, n, op); errno != 0 {
+			return errno
+		}
+	}
 	return 0
 }
 

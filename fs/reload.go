@@ -2,6 +2,7 @@ package fs
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/sandboxfs/sandboxfs/internal/vpath"
 	"github.com/sandboxfs/sandboxfs/overlay"
@@ -9,8 +10,8 @@ import (
 )
 
 // Swap puts another view of the same mounts in force. From its return on, every
-// request is decided by it, on files that are open as well; what the kernel has
-// cached and would now be refused, or allowed, is dropped.
+// request is decided by it, on files that are open as well; what the kernel
+// keeps and would now be refused, or allowed, is dropped.
 func (s *Server) Swap(view *overlay.View) error {
 	mounts := view.Mounts()
 	if len(mounts) != len(s.mounts) {
@@ -31,35 +32,60 @@ func (s *Server) Swap(view *overlay.View) error {
 	return nil
 }
 
-// invalidate tells the kernel of every node whose verdict differs: inodes
-// first, so that no page outlives its right, entries after.
+// known is a node as it was when a reload came.
+type known struct {
+	node  *node
+	paths []vpath.Path
+	names []dentry
+	open  bool
+}
+
+// invalidate tells the kernel of every node that it may go on using, or
+// refusing, without asking: open files first, whose pages are at stake; inodes
+// before entries, so that no page outlives its right.
 func (s *Server) invalidate(old, view *overlay.View) {
+	nodes := s.knownNodes()
 	var entries []dentry
-	s.mu.RLock()
-	for _, n := range s.nodes {
-		if n.kind == kindSynth && n.num != RootID || !n.differs(old, view) {
-			continue
+	for _, open := range []bool{true, false} {
+		for _, k := range nodes {
+			if k.open == open && k.differs(old, view) {
+				s.notify.data(k.node.num)
+				entries = append(entries, k.names...)
+			}
 		}
-		s.notify.data(n.num)
-		entries = append(entries, n.names...)
 	}
-	s.mu.RUnlock()
 	for _, d := range entries {
 		s.notify.entry(d.dir.num, d.name)
 	}
 }
 
-// differs reports whether some operation that one view permits is refused by
-// the other. Server.mu must be held.
-func (n *node) differs(old, view *overlay.View) bool {
-	var buf [4]vpath.Path
-	paths := n.pathsLocked(buf[:0])
-	was, is := n.allowed(old, paths), n.allowed(view, paths)
-	if was != is {
-		return true
+// knownNodes copies the table, so that no lock is held while rules are tried.
+func (s *Server) knownNodes() []known {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	nodes := make([]known, 0, len(s.nodes))
+	for _, n := range s.nodes {
+		nodes = append(nodes, known{n, n.pathsLocked(nil), slices.Clone(n.names), len(n.handles) > 0})
 	}
-	for op := range policy.Op(policy.NumOps) {
-		if !was.Has(op) && n.decide(old, paths, op).Decision != n.decide(view, paths, op).Decision {
+	return nodes
+}
+
+// Operations whose results the kernel keeps: attributes and names of every
+// node, pages of open files. All else is asked for each time.
+var (
+	keptOps     = []policy.Op{policy.Stat}
+	keptOpenOps = []policy.Op{policy.Stat, policy.Read, policy.Exec, policy.Write}
+)
+
+// differs reports whether the views differ in what they permit of that.
+func (k known) differs(old, view *overlay.View) bool {
+	ops := keptOps
+	if k.open {
+		ops = keptOpenOps
+	}
+	for _, op := range ops {
+		was, is := k.node.decide(old, k.paths, op), k.node.decide(view, k.paths, op)
+		if was.Decision.Permits() != is.Decision.Permits() {
 			return true
 		}
 	}

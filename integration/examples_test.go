@@ -120,7 +120,7 @@ func systemMounts(t *testing.T, m *mount) {
 		"create in /usr":         open(unix.O_WRONLY | unix.O_CREAT)(m.Path + "/usr/sandboxfs-test"),
 		"mkdir in /usr/lib":      unix.Mkdir(m.Path+"/usr/lib/sandboxfs-test", 0o755),
 		"write /etc/hosts":       open(unix.O_WRONLY)(m.Path + "/etc/hosts"),
-		"chmod /usr/bin/env":     unix.Chmod(m.Path+"/usr/bin/env", 0o755),
+		"truncate /usr/bin/env":  unix.Truncate(m.Path+"/usr/bin/env", 0),
 		"create in /etc":         open(unix.O_WRONLY | unix.O_CREAT)(m.Path + "/etc/new"),
 		"mkdir in / of no mount": unix.Mkdir(m.Path+"/new", 0o755),
 		"write /dev/urandom":     open(unix.O_WRONLY)(m.Path + "/dev/urandom"),
