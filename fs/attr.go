@@ -51,6 +51,11 @@ func (s *Server) attr(n *node, st *backing.Stat, out *Attr) {
 		Blksize: st.Blksize,
 		Valid:   s.lifetime,
 	}
+	if n.kind == kindFile && st.Mode&(unix.S_ISUID|unix.S_ISGID) != 0 {
+		// A write takes the bits away in the daemon, and the kernel, which left it
+		// to the daemon, goes on believing what it was told (Linux 6.18).
+		out.Valid = 0
+	}
 	out.Uid, out.Gid = s.shown(n.mount, st.Uid, st.Gid)
 	if n.kind == kindDir && s.mayHideBelow(n) {
 		out.Nlink = 1

@@ -116,6 +116,9 @@ func (s *Server) openDir(n *node) (*dirRef, syscall.Errno) {
 	if r := s.dirs.get(n); r != nil {
 		return r, 0
 	}
+	if r := s.openedDir(n); r != nil {
+		return r, 0
+	}
 	d, errno := s.reopenDir(n)
 	if errno != 0 {
 		return nil, errno

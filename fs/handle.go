@@ -16,6 +16,7 @@ type handle struct {
 	id    HandleID
 	node  *node
 	file  backing.File // nil for a directory and a device
+	dir   *dirRef      // of a directory of a backing; nil for all else
 	flags uint32       // of open(2)
 	exec  bool         // opened by execve(2)
 	maker vpath.Path   // the name under which this descriptor made the file; else ""
@@ -108,9 +109,28 @@ func (s *Server) Release(id HandleID) {
 
 // done ends one use of h.
 func (h *handle) done() {
-	if h.users.Add(-1) == 0 && h.file != nil {
+	if h.users.Add(-1) > 0 {
+		return
+	}
+	if h.file != nil {
 		h.file.Close()
 	}
+	if h.dir != nil {
+		h.dir.release()
+	}
+}
+
+// openedDir returns the directory that an open handle of n holds, in use, or
+// nil: what is left of a directory whose name is gone.
+func (s *Server) openedDir(n *node) *dirRef {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, h := range n.handles {
+		if h.dir != nil {
+			return h.dir.use()
+		}
+	}
+	return nil
 }
 
 // anyHandle borrows an open file of n, or returns nil. The caller calls done.

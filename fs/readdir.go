@@ -34,6 +34,11 @@ func (s *Server) Opendir(c *Caller, num NodeID, out *Opened) syscall.Errno {
 		return errno
 	}
 	h := &handle{node: n}
+	if n.kind == kindDir {
+		if h.dir, errno = s.openDir(n); errno != 0 {
+			return errno
+		}
+	}
 	s.open(h)
 	out.Handle = h.id
 	return 0

@@ -42,6 +42,12 @@ func (s *Server) remove(c *Caller, parent NodeID, name string, op policy.Op, act
 		return errno
 	}
 	defer d.release()
+	if n != nil && n.kind == kindDir {
+		// Whoever is in it goes on by the descriptor.
+		if inside, errno := s.openDir(n); errno == 0 {
+			defer inside.release()
+		}
+	}
 	last := s.isLastName(n, d, name)
 	if err := act(d, name); err != nil {
 		return errnoOf(err)

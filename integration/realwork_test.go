@@ -130,9 +130,9 @@ func TestGoModule(t *testing.T) {
 	s.sameTrees("module", owners|times)
 	s.same([]string{"GOFLAGS=-mod=mod"}, `
 cd module
-go build -trimpath -o ../vpath.a ./internal/vpath
-go vet ./internal/vpath ./internal/strictyaml ./policy
-go test -count=1 ./internal/vpath ./internal/strictyaml ./policy | sed 's/[0-9.]*s$//'
+go build -o ../vpath.a ./internal/vpath
+go vet ./internal/vpath ./internal/strictyaml ./policy 2>&1 || true
+go test -count=1 ./internal/vpath ./internal/strictyaml ./policy 2>&1 | sed 's/[0-9.]*s$//'
 go list -deps ./policy
 `)
 	if soak {

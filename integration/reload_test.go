@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"syscall"
@@ -130,5 +131,46 @@ func TestReloadOfProfile(t *testing.T) {
 	})
 	if text := m.output.text(); strings.Contains(text, "panic") {
 		t.Error(text)
+	}
+}
+
+// TestReloadsInARow has the last of several edits be the one in force, however
+// close they follow each other, and when it restores what was there before. S1-09.
+func TestReloadsInARow(t *testing.T) {
+	w := newWorld(t)
+	w.write("root/f", "x")
+	m := w.view(allowAll)
+	rounds := 30
+	if soak {
+		rounds = 1000
+	}
+	for round := range rounds {
+		edits := 1 + rand.IntN(4)
+		for i := range edits {
+			decision := []string{"allow", "deny"}[(round+i)%2]
+			w.policy("agent", rule("f", decision, "read", "/f"), allowAll)
+			time.Sleep(rand.N(90 * time.Millisecond))
+		}
+		want := []string{"ok", "EACCES"}[(round+edits-1)%2]
+		eventually(t, fmt.Sprintf("round %d, after %d edits", round, edits), func() error {
+			return wanted(open(unix.O_RDONLY)(m.Path+"/f"), want)
+		})
+	}
+}
+
+// TestEditRightAfterReady has an edit that falls into the daemon's first look
+// at its files, and one that takes it back, both be obeyed. S1-09.
+func TestEditRightAfterReady(t *testing.T) {
+	w := newWorld(t)
+	w.write("root/f", "x")
+	for round := range 15 {
+		m := w.view(rule("f", "allow", "read", "/f"), allowAll)
+		for _, edit := range []struct{ decision, want string }{{"deny", "EACCES"}, {"allow", "ok"}} {
+			w.policy("agent", rule("f", edit.decision, "read", "/f"), allowAll)
+			eventually(t, fmt.Sprintf("round %d, after the edit to %s", round, edit.decision), func() error {
+				return wanted(open(unix.O_RDONLY)(m.Path+"/f"), edit.want)
+			})
+		}
+		m.stop()
 	}
 }

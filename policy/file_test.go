@@ -160,7 +160,7 @@ file_rules:
 		t.Fatalf("Compile = %+v", p)
 	}
 	r := p.Rules[0]
-	if r.Name != "r" || r.Policy != "p" || r.Pos.Short() != "dir/p.yaml:5" || r.Ops != WriteOps|Mkdir.Set() ||
+	if r.Name != "r" || r.Policy != "p" || r.Pos.Short("") != "dir/p.yaml:5" || r.Ops != WriteOps|Mkdir.Set() ||
 		r.Decision != Ask || r.Message != "please" || r.Timeout.Seconds() != 90 || strings.Join(r.Paths, " ") != "/x /y/**" {
 		t.Errorf("rule = %+v", r)
 	}

@@ -29,7 +29,7 @@ type host struct {
 func thisHost() host {
 	return host{
 		device:     "/dev/fuse",
-		fuseConf:   "/etc/fuse.conf",
+		fuseConf:   fuseConf,
 		sysctl:     "/proc/sys",
 		procStatus: "/proc/self/status",
 		uid:        os.Geteuid(),

@@ -26,12 +26,16 @@ func (d *daemon) mountView(recorder fs.Recorder) error {
 		closeTrees(trees)
 		return err
 	}
+	others := os.Geteuid() == 0 || userAllowOther(fuseConf)
 	d.mount, err = bazil.New(d.mountpoint, d.server, bazil.Options{
-		FSName: d.profile.Name, AllowOther: d.allowOther(), Metrics: d.metrics, Log: d.log,
+		FSName: d.profile.Name, AllowOther: others, Metrics: d.metrics, Log: d.log,
 	})
 	if err != nil {
 		d.server.Close()
 		return mountError(d.mountpoint, err)
+	}
+	if !others {
+		d.say("note: only this user sees the view, because user_allow_other is not set in %s", fuseConf)
 	}
 	d.onClose(d.closeServer)
 	go func() {
@@ -71,15 +75,8 @@ func owner(p *profile.Profile) *fs.Owner {
 	return &fs.Owner{Uid: p.Owner.UID, Gid: p.Owner.GID}
 }
 
-// allowOther reports whether other users can be let in.
-func (d *daemon) allowOther() bool {
-	const conf = "/etc/fuse.conf"
-	if os.Geteuid() == 0 || userAllowOther(conf) {
-		return true
-	}
-	d.say("note: only this user sees the view, because user_allow_other is not set in %s", conf)
-	return false
-}
+// fuseConf says whether users may let others into their views.
+const fuseConf = "/etc/fuse.conf"
 
 // openTrees opens the sources of mounts, by the same index.
 func openTrees(mounts []overlay.Mount) ([]backing.Tree, error) {

@@ -27,9 +27,44 @@ type source struct {
 }
 
 // inspect looks at path. It reads the contents unless the stamp shows that they
-// are what old has.
+// are what old has, and again while that changes under it: a sum of new contents
+// under an old stamp would make the change invisible for good.
 func inspect(path string, old source) source {
-	s := source{taken: time.Now()}
+	s, files := stampOf(path)
+	if !s.there {
+		return s
+	}
+	if old.there && s.stamp == old.stamp && old.newest.Before(old.taken.Add(-settleTime)) {
+		s.sum = old.sum
+		return s
+	}
+	for range unsettledReads {
+		h := sha256.New()
+		for _, f := range files {
+			digest(h, f)
+		}
+		sum := [sha256.Size]byte(h.Sum(nil))
+		again, now := stampOf(path)
+		if again.stamp == s.stamp {
+			s.sum = sum
+			return s
+		}
+		if s, files = again, now; !s.there {
+			return s
+		}
+	}
+	s.stamp += "unsettled" // like no stamp that comes later: the next look reads again
+	return s
+}
+
+// unsettledReads is how often contents that change while they are read are read
+// again before they are left to the next look.
+const unsettledReads = 5
+
+// stampOf looks at path without its contents, and returns the files that hold
+// them.
+func stampOf(path string) (s source, files []string) {
+	s.taken = time.Now()
 	_, links := walk(path)
 	for _, l := range links {
 		s.note(l)
@@ -37,11 +72,11 @@ func inspect(path string, old source) source {
 	st, err := os.Stat(path)
 	if err != nil {
 		s.stamp += err.Error()
-		return s
+		return s, nil
 	}
 	s.there = true
 	s.note(st)
-	files := []string{path}
+	files = []string{path}
 	if st.IsDir() {
 		files = yamlFiles(path)
 	}
@@ -51,16 +86,7 @@ func inspect(path string, old source) source {
 			s.note(st)
 		}
 	}
-	if old.there && s.stamp == old.stamp && old.newest.Before(old.taken.Add(-settleTime)) {
-		s.sum = old.sum
-		return s
-	}
-	h := sha256.New()
-	for _, f := range files {
-		digest(h, f)
-	}
-	s.sum = [sha256.Size]byte(h.Sum(nil))
-	return s
+	return s, files
 }
 
 // note adds st to the stamp.

@@ -100,6 +100,7 @@ type run struct {
 
 	paths  []string
 	known  map[string]source // of paths, as the last look saw them
+	loaded bool              // nothing was looked at since the last load
 	failed bool              // the last load did
 	logged failure           // the last one that was logged
 }
@@ -110,20 +111,26 @@ type failure struct {
 	text string
 }
 
-// look loads if there is a reason to, and again while that leads to paths with
-// news of their own.
+// look loads if there is a reason to, and again while something moved under the
+// load: what it read may be neither what was there before nor what is there now.
 func (r *run) look(since time.Time) {
-	for r.changed(since) {
-		since = time.Now()
-		if !r.reload() {
+	for range loadsPerLook {
+		if !r.changed(since) {
 			return
 		}
+		since = time.Now()
+		r.reload()
+		r.loaded = true
 	}
 }
 
+// loadsPerLook bounds the loads of one look, for the sake of ctx; a file that
+// never holds still is looked at again in a moment.
+const loadsPerLook = 10
+
 // changed looks at every path and reports whether to load: the contents of a
-// known path differ, an unknown path is newer than since, or something was
-// touched after a load that failed.
+// known path differ, an unknown path is newer than since, something was touched
+// after a load that failed, or while a load ran.
 func (r *run) changed(since time.Time) bool {
 	r.bell.follow(r.paths)
 	changed := false
@@ -143,11 +150,11 @@ func (r *run) changed(since time.Time) bool {
 		case s.sum != old.sum:
 			changed = true
 		case s.stamp != old.stamp && s.there:
-			changed = changed || r.failed
+			changed = changed || r.failed || r.loaded
 		}
 		next[p] = s
 	}
-	r.known = next
+	r.known, r.loaded = next, false
 	return changed
 }
 
@@ -161,8 +168,8 @@ func clockStep() time.Duration {
 	return time.Duration(step.Nano())
 }
 
-// reload loads once, and reports whether there are other paths to watch now.
-func (r *run) reload() bool {
+// reload loads once, and goes on with the paths that this leads to.
+func (r *run) reload() {
 	paths, err := r.load()
 	r.failed = err != nil
 	if err == nil {
@@ -171,11 +178,9 @@ func (r *run) reload() bool {
 		r.logged = f
 		r.log.Error("not loaded; what was loaded before stays", "err", err)
 	}
-	if paths == nil || slices.Equal(paths, r.paths) {
-		return false
+	if paths != nil {
+		r.paths = slices.Clone(paths)
 	}
-	r.paths = slices.Clone(paths)
-	return true
 }
 
 // sum identifies the contents of all paths.
