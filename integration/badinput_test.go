@@ -49,6 +49,7 @@ var badInputs = []badInput{
 	{name: "unknown version", prepare: func(w *world) { w.write("profile.yaml", "version: 9\nroot: ./root\n") }, says: "version", at: "1"},
 	{name: "root that is a file", profile: "root: ./file\n", prepare: func(w *world) { w.write("file", "x") }, says: "file", at: "2"},
 	{name: "root that is not there", profile: "root: ./absent\n", says: "absent", at: "2"},
+	// One mount that fails fails the view: S1-07.
 	{name: "source that is not there", profile: "root: ./root\nmounts: [{source: ./absent, target: /x}]\n", says: "absent", at: "3"},
 	{name: "relative target", profile: "root: ./root\nmounts:\n  - {source: ./root, target: x/y}\n", says: "x/y", at: "4"},
 	{name: "target that climbs out", profile: "root: ./root\nmounts:\n  - {source: ./root, target: /../x}\n", says: "outside sandbox", at: "4"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,6 +29,10 @@ func TestMain(m *testing.M) {
 // runTests sets the stage, runs the tests and fails if they left anything.
 func runTests(m *testing.M) int {
 	unix.Umask(0o022)
+	if signal.Ignored(unix.SIGHUP) {
+		// Under nohup: what is caught here is not ignored in the programs under test.
+		signal.Notify(make(chan os.Signal, 1), unix.SIGHUP)
+	}
 	undo, err := setUp()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "integration:", err)

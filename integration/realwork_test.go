@@ -76,7 +76,8 @@ func history(count int) string {
 	return b.String()
 }
 
-// TestGit does a developer's day on a repository with history.
+// TestGit does a developer's day on a repository with history, by the paths that
+// everything else on the view has. S0-08.
 func TestGit(t *testing.T) {
 	s := newSides(t)
 	commits := 300

@@ -63,6 +63,7 @@ func TestS2_03_ApprovalsAreApartFromTheMode(t *testing.T) {
 	want(t, v, policy.Rmdir, "/final/f", "deny builtin:approval-delete")
 }
 
+// TestS2_01_ZonesAreMounts also is S0-09: zones convert to mounts.
 func TestS2_01_ZonesAreMounts(t *testing.T) {
 	base := Layer{Kind: "base", Policy: rules("base", "deny read /data/secret", "allow * /**")}
 	m, err := ZoneMount(Zone{Name: "data", Path: "/h/data"}, base)

@@ -38,6 +38,7 @@ var rows = []struct {
 // alone import nothing of the module and are imported by nothing.
 var alone = []string{"integration", "bench", "internal/archtest", "internal/testreport"}
 
+// TestImportsGoOneWay holds the folders of C-05 in their order.
 func TestImportsGoOneWay(t *testing.T) {
 	row := make(map[string]int)
 	for i, r := range rows {
@@ -78,6 +79,7 @@ var owners = []struct{ module, owner, reason string }{
 	{"github.com/spf13/cobra", "cmd/sandboxfs", "nothing but the command line reads flags"},
 }
 
+// TestOneOwnerForEachLibrary keeps the given libraries where they belong. C-04.
 func TestOneOwnerForEachLibrary(t *testing.T) {
 	for _, p := range packages(t) {
 		eachImport(p, func(f file, spec *ast.ImportSpec, path string) {
