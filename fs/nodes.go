@@ -48,10 +48,12 @@ func (s *Server) pathIn(num NodeID, name string) vpath.Path {
 
 // firstPath returns a path that n is known by.
 func (s *Server) firstPath(n *node) vpath.Path {
-	var buf [4]vpath.Path
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return n.pathsLocked(buf[:0])[0]
+	if n.kind != kindFile || len(n.names) == 0 {
+		return n.path
+	}
+	return n.names[0].dir.path.Join(n.names[0].name)
 }
 
 // child returns the path of name in dir and the node known there, which may be nil.

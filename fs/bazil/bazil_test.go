@@ -1,6 +1,7 @@
 package bazil
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sandboxfs/sandboxfs/fs"
+	"github.com/sandboxfs/sandboxfs/fs/posixtest"
 	"github.com/sandboxfs/sandboxfs/internal/backing"
 	"github.com/sandboxfs/sandboxfs/internal/vpath"
 	"github.com/sandboxfs/sandboxfs/metrics"
@@ -20,6 +22,11 @@ import (
 
 func TestMain(m *testing.M) {
 	unix.Umask(0)
+	posixtest.Child()
+	if dir := os.Getenv(deviceDir); dir != "" {
+		fmt.Fprintln(os.Stderr, dropRights(dir))
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 
@@ -73,7 +80,7 @@ func rootView(t *testing.T, source string, policies ...*policy.Policy) *overlay.
 // mount mounts a new directory under the given policies.
 func mount(t *testing.T, policies ...*policy.Policy) *view {
 	t.Helper()
-	source := t.TempDir()
+	source := tempDir(t)
 	tree, err := backing.Open(source)
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +90,7 @@ func mount(t *testing.T, policies ...*policy.Policy) *view {
 
 func mountTree(t *testing.T, source string, tree backing.Tree, v *overlay.View) *view {
 	t.Helper()
-	w := &view{at: t.TempDir(), backing: source, records: &recorder{}}
+	w := &view{at: tempDir(t), backing: source, records: &recorder{}}
 	m := metrics.New(metrics.NewRegistry(), "test")
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	server, err := fs.NewServer(fs.Config{
