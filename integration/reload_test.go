@@ -39,7 +39,8 @@ func TestBrokenPolicy(t *testing.T) {
 		"version: 1\nname: agent\nfile_rulez: []\n",
 	} {
 		failed := m.metric("sandboxfs_policy_reloads_total", `result="error"`)
-		before := len(m.output.lines("agent.yaml:"))
+		named := func() int { return len(m.output.lines(`err="` + w.path("policies/agent.yaml:"))) }
+		before := named()
 		w.write("policies/agent.yaml", text)
 		eventually(t, "reload of a broken policy counts", func() error {
 			if m.metric("sandboxfs_policy_reloads_total", `result="error"`) <= failed {
@@ -47,7 +48,7 @@ func TestBrokenPolicy(t *testing.T) {
 			}
 			return nil
 		})
-		if now := len(m.output.lines("agent.yaml:")); now != before+1 {
+		if now := named(); now != before+1 {
 			t.Errorf("broken policy %d: %d lines name file and line, want 1 more than %d\n%s", i, now, before, m.output.text())
 		}
 		if err := a.all("ok", "ok"); err != nil {
