@@ -11,11 +11,28 @@ import (
 // Lookup finds name in parent. A name that does not exist is ENOENT with
 // out.Valid set (the kernel may remember that); a hidden one is ENOENT without.
 func (s *Server) Lookup(c *Caller, parent NodeID, name string, out *Entry) syscall.Errno {
-	*out = Entry{}
+	for range lookupTries {
+		*out = Entry{}
+		if errno := s.lookup(c, parent, name, out); errno != again {
+			return errno
+		}
+	}
+	return syscall.ESTALE
+}
+
+// A lookup that a change in the same directory overtook is made again, so often
+// at most; then the kernel is told to.
+const (
+	again       = syscall.EAGAIN
+	lookupTries = 20
+)
+
+func (s *Server) lookup(c *Caller, parent NodeID, name string, out *Entry) syscall.Errno {
 	dir, errno := s.dir(parent)
 	if errno != 0 {
 		return errno
 	}
+	seen := s.changesOf(dir)
 	path, known := s.child(dir, name)
 	snap := s.snap.Load()
 	if known == nil || !known.allows(snap.generation, policy.Stat) {
@@ -32,13 +49,16 @@ func (s *Server) Lookup(c *Caller, parent NodeID, name string, out *Entry) sysca
 		}
 		return errno
 	}
-	return s.answer(c, dir, name, path, f, out)
+	n := s.enter(dir, name, f, seen)
+	if n == nil {
+		return again
+	}
+	return s.answer(c, dir, n, path, f, out)
 }
 
-// answer makes what was found under name in dir known to the kernel, if it may
-// be stat-ed by every name that it has.
-func (s *Server) answer(c *Caller, dir *node, name string, path vpath.Path, f found, out *Entry) syscall.Errno {
-	n := s.enter(dir, name, f)
+// answer makes n, which was found under path, known to the kernel, if it may be
+// stat-ed by every name that it has.
+func (s *Server) answer(c *Caller, dir, n *node, path vpath.Path, f found, out *Entry) syscall.Errno {
 	if snap := s.snap.Load(); s.warm(snap, n, policy.Stat) {
 		s.countersOf(n).Decided(policy.Stat, policy.Allow)
 	} else if errno := s.gateEntry(c, dir, n, access{op: policy.Stat, path: path}); errno != 0 {

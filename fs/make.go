@@ -11,31 +11,31 @@ import (
 )
 
 // vacant decides op for a name that is about to be made. A hidden name is
-// ENOENT whether it exists or not; one that exists is EEXIST, with what is
-// there, before op is asked for.
-func (s *Server) vacant(c *Caller, parent NodeID, name string, op policy.Op) (*node, vpath.Path, found, syscall.Errno) {
+// ENOENT whether it exists or not; one that exists is EEXIST before op is asked
+// for.
+func (s *Server) vacant(c *Caller, parent NodeID, name string, op policy.Op) (*node, vpath.Path, syscall.Errno) {
 	dir, errno := s.dir(parent)
 	if errno != 0 {
-		return nil, "", found{}, errno
+		return nil, "", errno
 	}
 	path := s.pathOf(dir).Join(name)
 	view := s.View()
 	if !dir.hides(view, path) {
-		f, errno := s.locate(view, dir, name, path)
+		_, errno := s.locate(view, dir, name, path)
 		if errno == 0 {
-			return dir, path, f, syscall.EEXIST
+			errno = syscall.EEXIST
 		}
 		if errno != syscall.ENOENT {
-			return dir, path, found{}, errno
+			return dir, path, errno
 		}
 	}
-	return dir, path, found{}, s.gateName(c, dir, path, op)
+	return dir, path, s.gateName(c, dir, path, op)
 }
 
 // Mkdir makes a directory.
 func (s *Server) Mkdir(c *Caller, parent NodeID, name string, mode uint32, out *Entry) syscall.Errno {
 	mode &= 07777 & noSetuid
-	return s.make(c, parent, name, policy.Mkdir, mode, out, func(d *dirRef) error { return d.MkdirAt(name, mode) })
+	return s.make(c, parent, name, policy.Mkdir, out, func(d *dirRef) error { return d.MkdirAt(name, mode) })
 }
 
 // Mknod makes a regular file, a FIFO or a socket; never a device.
@@ -53,7 +53,7 @@ func (s *Server) Mknod(c *Caller, parent NodeID, name string, mode uint32, out *
 		op = policy.Create
 	}
 	mode &= noSetuid
-	return s.make(c, parent, name, op, mode, out, func(d *dirRef) error { return d.MknodAt(name, mode) })
+	return s.make(c, parent, name, op, out, func(d *dirRef) error { return d.MknodAt(name, mode) })
 }
 
 // Symlink makes a symbolic link.
@@ -65,15 +65,15 @@ func (s *Server) Symlink(c *Caller, parent NodeID, name, target string, out *Ent
 	if path := s.pathOf(dir).Join(name); !s.linkStays(path, target) {
 		return s.refuse(c, access{op: policy.Symlink, path: path}, policy.SymlinkEscape)
 	}
-	return s.make(c, parent, name, policy.Symlink, 0, out, func(d *dirRef) error { return d.SymlinkAt(target, name) })
+	return s.make(c, parent, name, policy.Symlink, out, func(d *dirRef) error { return d.SymlinkAt(target, name) })
 }
 
-// make decides, lets act make the name in the backing, gives it to the caller
-// and answers with its node.
-func (s *Server) make(c *Caller, parent NodeID, name string, op policy.Op, mode uint32, out *Entry, act func(*dirRef) error) syscall.Errno {
+// make decides, lets act make the name in the backing for the caller, and
+// answers with its node.
+func (s *Server) make(c *Caller, parent NodeID, name string, op policy.Op, out *Entry, act func(*dirRef) error) syscall.Errno {
 	s.moves.RLock()
 	defer s.moves.RUnlock()
-	dir, path, _, errno := s.vacant(c, parent, name, op)
+	dir, path, errno := s.vacant(c, parent, name, op)
 	if errno != 0 {
 		return errno
 	}
@@ -82,53 +82,28 @@ func (s *Server) make(c *Caller, parent NodeID, name string, op policy.Op, mode 
 		return errno
 	}
 	defer d.release()
-	if err := act(d); err != nil {
-		return errnoOf(err)
+	if errno := s.as(c, dir, d, func() error { return act(d) }); errno != 0 {
+		return errno
 	}
-	obj, err := d.ObjectAt(name)
+	st, err := d.StatAt(name)
 	if err != nil {
 		return errnoOf(err)
 	}
-	defer obj.Close()
-	st, errno := s.adopt(c, dir, d, obj, mode)
-	if errno != 0 {
-		return errno
-	}
 	f := foundObject(dir.mount, st)
-	n := s.enter(dir, name, f)
+	n := s.made(dir, name, f)
 	s.warm(s.snap.Load(), n, policy.Stat)
 	s.fill(n, path, &f, out)
 	return 0
 }
 
-// adopt gives a new object to the caller, but for the group in a set-gid
-// directory, and returns its attributes. A daemon without privilege can own
-// things itself only.
-func (s *Server) adopt(c *Caller, dir *node, d *dirRef, obj backing.Object, mode uint32) (backing.Stat, syscall.Errno) {
+// as lets act make something in d that belongs to the caller, but for the group
+// in a set-gid directory. A daemon without privilege can own things itself only.
+func (s *Server) as(c *Caller, dir *node, d *dirRef, act func() error) syscall.Errno {
 	uid, gid := s.stored(dir.mount, c.Uid, c.Gid)
 	if s.uid != 0 || uid == s.uid && gid == s.gid {
-		st, err := obj.Stat()
-		return st, errnoOf(err)
+		return errnoOf(act())
 	}
-	in, err := d.Stat()
-	if err != nil {
-		return in, errnoOf(err)
-	}
-	group := int(gid)
-	if in.Mode&unix.S_ISGID != 0 {
-		group = -1
-	}
-	if err := obj.Chown(int(uid), group); err != nil {
-		return in, errnoOf(err)
-	}
-	st, err := obj.Stat()
-	if err == nil && mode&unix.S_ISGID != 0 && st.Mode&unix.S_ISGID == 0 && !st.IsDir() {
-		// A change of owner takes the set-gid bit away.
-		if err = obj.Chmod(mode & 07777); err == nil {
-			st, err = obj.Stat()
-		}
-	}
-	return st, errnoOf(err)
+	return errnoOf(d.As(uid, gid, act))
 }
 
 // Link gives a file a further name. What it could be used for by its new name
@@ -149,7 +124,7 @@ func (s *Server) Link(c *Caller, num, parent NodeID, name string, out *Entry) sy
 			return errno
 		}
 	}
-	dir, path, _, errno := s.vacant(c, parent, name, policy.Link)
+	dir, path, errno := s.vacant(c, parent, name, policy.Link)
 	if errno != 0 {
 		return errno
 	}
@@ -172,7 +147,7 @@ func (s *Server) Link(c *Caller, num, parent NodeID, name string, out *Entry) sy
 	}
 	n.watch.own()
 	f := foundObject(dir.mount, st)
-	entered := s.enter(dir, name, f)
+	entered := s.made(dir, name, f)
 	s.warm(s.snap.Load(), entered, policy.Stat)
 	s.fill(entered, path, &f, out)
 	return 0

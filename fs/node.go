@@ -47,6 +47,7 @@ type node struct {
 	path     vpath.Path       // of a directory or device; of a file its last name, once it has none
 	names    []dentry         // empty for the root and for what was removed
 	children map[string]*node // of a directory: those known to the kernel
+	changes  uint64           // of a directory: how often this view changed a name in it
 	lookups  uint64           // references that the kernel holds
 	handles  []*handle
 }

@@ -20,13 +20,25 @@ func (s *Server) node(num NodeID) (*node, syscall.Errno) {
 	return n, 0
 }
 
-// dir returns the directory that the kernel calls num.
+// dir returns the directory that the kernel calls num, for names in it. One that
+// has lost its place in the view, or lies below such a one, is ENOENT: what its
+// path is now, and so what may be done in it, nobody knows.
 func (s *Server) dir(num NodeID) (*node, syscall.Errno) {
 	n, errno := s.node(num)
-	if errno == 0 && !n.isDir() {
+	if errno != 0 {
+		return nil, errno
+	}
+	if !n.isDir() {
 		return nil, syscall.ENOTDIR
 	}
-	return n, errno
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for above := n; above.num != RootID; above = above.names[0].dir {
+		if len(above.names) == 0 {
+			return nil, syscall.ENOENT
+		}
+	}
+	return n, 0
 }
 
 // pathOf returns the path of a directory.
@@ -63,12 +75,37 @@ func (s *Server) child(dir *node, name string) (vpath.Path, *node) {
 	return dir.path.Join(name), dir.children[name]
 }
 
+// changesOf returns how often this view has changed a name in dir.
+func (s *Server) changesOf(dir *node) uint64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return dir.changes
+}
+
 // enter finds or makes the node for what was found under name in dir and
-// counts one reference of the kernel. A directory that is another one than
-// before gets a new node, and so does a file.
-func (s *Server) enter(dir *node, name string, f found) *node {
+// counts one reference of the kernel. It returns nil if a name in dir was
+// changed after seen was asked for: what was found may be gone, and must not
+// take the place of what came after.
+func (s *Server) enter(dir *node, name string, f found, seen uint64) *node {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if dir.changes != seen {
+		return nil
+	}
+	return s.enterLocked(dir, name, f)
+}
+
+// made is enter for a name that an operation of this view has just made.
+func (s *Server) made(dir *node, name string, f found) *node {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	dir.changes++
+	return s.enterLocked(dir, name, f)
+}
+
+// enterLocked enters what was found. An object that is another one than before
+// gets a node of its own.
+func (s *Server) enterLocked(dir *node, name string, f found) *node {
 	n := dir.children[name]
 	if n != nil && (n.kind != f.kind || n.id != f.id) {
 		s.unlinkLocked(n, dentry{dir, name})

@@ -24,6 +24,7 @@ type notifications struct {
 	queued  map[notice]bool
 	workers int
 	closed  bool
+	calls   sync.WaitGroup // of to
 }
 
 // notice is one thing to tell; an empty name means the node itself.
@@ -39,12 +40,16 @@ func newNotifications(m *metrics.Metrics) *notifications {
 	return &notifications{metrics: m, queued: make(map[notice]bool)}
 }
 
-// Notify sets where notices go. Earlier ones are dropped: a kernel that was not
-// there has nothing cached.
+// Notify sets where notices go, nil for nowhere. Earlier ones are dropped: a
+// kernel that was not there has nothing cached. The former Notifier is not
+// called any more when it returns.
 func (s *Server) Notify(to Notifier) {
-	s.notify.mu.Lock()
-	s.notify.to = to
-	s.notify.mu.Unlock()
+	q := s.notify
+	q.mu.Lock()
+	q.to, q.queue = to, nil
+	clear(q.queued)
+	q.mu.Unlock()
+	q.calls.Wait()
 }
 
 // data tells that a node's attributes and content are not what the kernel has.
@@ -75,6 +80,7 @@ func (q *notifications) work() {
 		n, to := q.queue[0], q.to
 		q.queue = q.queue[1:]
 		delete(q.queued, n)
+		q.calls.Add(1)
 		q.mu.Unlock()
 		if n.name == "" {
 			to.InvalidateData(n.node)
@@ -83,6 +89,7 @@ func (q *notifications) work() {
 			to.InvalidateEntry(n.node, n.name)
 			q.metrics.Invalidated("entry")
 		}
+		q.calls.Done()
 		q.mu.Lock()
 	}
 	q.workers--

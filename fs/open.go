@@ -140,9 +140,9 @@ func (s *Server) opened(n *node, file backing.File, flags uint32, maker vpath.Pa
 func (s *Server) Create(c *Caller, parent NodeID, name string, flags, mode uint32, entry *Entry, out *Opened) syscall.Errno {
 	s.moves.RLock()
 	defer s.moves.RUnlock()
-	dir, path, f, errno := s.vacant(c, parent, name, policy.Create)
+	dir, path, errno := s.vacant(c, parent, name, policy.Create)
 	if errno == syscall.EEXIST && flags&unix.O_EXCL == 0 {
-		return s.openExisting(c, dir, name, path, f, flags, entry, out)
+		return s.openExisting(c, parent, name, flags, entry, out)
 	}
 	if errno != 0 {
 		return errno
@@ -152,18 +152,21 @@ func (s *Server) Create(c *Caller, parent NodeID, name string, flags, mode uint3
 		return errno
 	}
 	defer d.release()
-	mode &= noSetuid & 07777
-	file, err := d.CreateAt(name, int(flags&openFlags), mode)
-	if err != nil {
-		return errnoOf(err)
-	}
-	st, errno := s.adopt(c, dir, d, file, mode)
+	var file backing.File
+	errno = s.as(c, dir, d, func() (err error) {
+		file, err = d.CreateAt(name, int(flags&openFlags), mode&noSetuid&07777)
+		return err
+	})
 	if errno != 0 {
-		file.Close()
 		return errno
 	}
-	f = foundObject(dir.mount, st)
-	n := s.enter(dir, name, f)
+	st, err := file.Stat()
+	if err != nil {
+		file.Close()
+		return errnoOf(err)
+	}
+	f := foundObject(dir.mount, st)
+	n := s.made(dir, name, f)
 	if dir.mount.zone {
 		n.process.Store(processOf(c.Pid))
 	}
@@ -175,13 +178,15 @@ func (s *Server) Create(c *Caller, parent NodeID, name string, flags, mode uint3
 
 // openExisting opens what a create found under its name. ESTALE for what is no
 // regular file makes the kernel look the name up again and walk a link itself.
-func (s *Server) openExisting(c *Caller, dir *node, name string, path vpath.Path, f found, flags uint32, entry *Entry, out *Opened) syscall.Errno {
-	if f.kind == kindFile && f.stat.Mode&unix.S_IFMT != unix.S_IFREG {
-		return syscall.ESTALE
-	}
-	errno := s.answer(c, dir, name, path, f, entry)
+func (s *Server) openExisting(c *Caller, parent NodeID, name string, flags uint32, entry *Entry, out *Opened) syscall.Errno {
+	errno := s.Lookup(c, parent, name, entry)
 	if errno != 0 {
+		entry.Valid = 0 // that it is gone by now is no answer to a create
 		return errno
+	}
+	if kind := entry.Attr.Mode & unix.S_IFMT; kind != unix.S_IFREG && kind != unix.S_IFDIR {
+		s.Forget(entry.Node, 1)
+		return syscall.ESTALE
 	}
 	if errno = s.Open(c, entry.Node, flags, out); errno == 0 && flags&unix.O_TRUNC != 0 {
 		if errno = s.truncateOpened(c, out.Handle); errno != 0 {

@@ -52,15 +52,16 @@ func (s *Server) remove(c *Caller, parent NodeID, name string, op policy.Op, act
 	if err := act(d, name); err != nil {
 		return errnoOf(err)
 	}
-	if n != nil {
-		s.mu.Lock()
-		s.unlinkLocked(n, dentry{dir, name})
-		if last {
-			s.goneLocked(n)
+	s.mu.Lock()
+	dir.changes++
+	if now := dir.children[name]; now != nil {
+		s.unlinkLocked(now, dentry{dir, name})
+		if last && now == n {
+			s.goneLocked(now)
 		}
-		s.mu.Unlock()
-		n.watch.own()
+		now.watch.own()
 	}
+	s.mu.Unlock()
 	return 0
 }
 

@@ -206,6 +206,8 @@ func (s *Server) renameBacking(m *move) syscall.Errno {
 func (s *Server) moved(m *move) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	m.oldDir.changes++
+	m.newDir.changes++
 	n, replaced := m.oldDir.children[m.oldName], m.newDir.children[m.newName]
 	if n != nil && n == replaced {
 		return // two names of one file: rename(2) does nothing

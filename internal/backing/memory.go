@@ -26,7 +26,10 @@ type Memory struct {
 	dev  uint64
 	root *memNode
 
+	acting sync.Mutex // held by As
+
 	mu   sync.Mutex // guards every node and what follows
+	as   *[2]uint32 // uid and gid of whom As acts for; nil is the root's owner
 	last uint64     // inode number
 	open int        // objects that were not closed
 }

@@ -124,3 +124,20 @@ func (d *memDir) Statfs() (st StatFS, err error) {
 	})
 	return st, err
 }
+
+// As runs make for another owner, one at a time. What other goroutines make
+// meanwhile belongs to that owner too: the tree cannot tell who calls.
+func (d *memDir) As(uid, gid uint32, make func() error) error {
+	m := d.tree
+	m.acting.Lock()
+	defer m.acting.Unlock()
+	m.actFor(&[2]uint32{uid, gid})
+	defer m.actFor(nil)
+	return make()
+}
+
+func (m *Memory) actFor(owner *[2]uint32) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.as = owner
+}

@@ -35,6 +35,9 @@ func (m *Memory) newNode(dir *memNode, mode uint32) *memNode {
 		return n
 	}
 	n.stat.Uid, n.stat.Gid = m.root.stat.Uid, m.root.stat.Gid
+	if m.as != nil {
+		n.stat.Uid, n.stat.Gid = m.as[0], m.as[1]
+	}
 	if dir.stat.Mode&unix.S_ISGID != 0 {
 		n.stat.Gid = dir.stat.Gid
 		if n.stat.IsDir() {

@@ -59,6 +59,11 @@ type Dir interface {
 	// the flags that OpenAt heeds.
 	CreateAt(name string, flags int, mode uint32) (File, error)
 
+	// As runs make; what it makes in this tree belongs to uid and gid, but for
+	// the group in a set-gid directory. EPERM when the process may not act for
+	// others. It must only be used where the process's own ids are others.
+	As(uid, gid uint32, make func() error) error
+
 	DirAt(name string) (Dir, error) // ENOTDIR, ELOOP for a link
 	MkdirAt(name string, mode uint32) error
 	MknodAt(name string, mode uint32) error // regular file, FIFO or socket; EPERM for a device

@@ -1,0 +1,119 @@
+package attack
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// containerEngine is a Docker daemon of the tests' own: it has its own socket
+// and state, and touches neither the network nor the firewall of the host.
+type containerEngine struct {
+	once   sync.Once
+	dir    string
+	daemon *exec.Cmd
+	why    error // why there is none
+}
+
+var engine containerEngine
+
+// image holds nothing: the attacker is a static program that is bound into it.
+const image = "sandboxfs-attack"
+
+// command returns "docker run" of the attacker with the view bound into it, or
+// skips the test where no engine can be started.
+func (e *containerEngine) command(t *testing.T, uid uint32, view string, args ...string) *exec.Cmd {
+	t.Helper()
+	e.once.Do(func() { e.why = e.start() })
+	if e.why != nil {
+		t.Skip("no container engine: ", e.why)
+	}
+	user := strconv.Itoa(int(uid))
+	return e.docker(append([]string{"run", "--rm", "-i", "--network", "none", "--user", user + ":" + user,
+		"-v", view + ":" + view, "-v", attackerBinary() + ":/attacker:ro", image, "/attacker"}, args...)...)
+}
+
+func (e *containerEngine) docker(args ...string) *exec.Cmd {
+	return exec.Command("docker", append([]string{"-H", "unix://" + e.dir + "/socket"}, args...)...)
+}
+
+func (e *containerEngine) start() error {
+	if os.Getuid() != 0 {
+		return fmt.Errorf("not root")
+	}
+	for _, name := range []string{"dockerd", "docker"} {
+		if _, err := exec.LookPath(name); err != nil {
+			return err
+		}
+	}
+	e.dir = filepath.Join(tempRoot, "engine")
+	if err := os.Mkdir(e.dir, 0o700); err != nil {
+		return err
+	}
+	e.daemon = exec.Command("dockerd", "-H", "unix://"+e.dir+"/socket", "-p", e.dir+"/pid",
+		"--data-root", e.dir+"/data", "--exec-root", e.dir+"/exec",
+		"--bridge", "none", "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false")
+	log, err := os.Create(filepath.Join(e.dir, "log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	e.daemon.Stdout, e.daemon.Stderr = log, log
+	e.daemon.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := e.daemon.Start(); err != nil {
+		return err
+	}
+	for range 150 {
+		if e.docker("version").Run() == nil {
+			return e.importImage()
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	text, _ := os.ReadFile(log.Name())
+	return fmt.Errorf("dockerd does not answer: %s", text[max(0, len(text)-500):])
+}
+
+// importImage makes the image, of one empty directory.
+func (e *containerEngine) importImage() error {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	if err := w.WriteHeader(&tar.Header{Name: "etc/", Typeflag: tar.TypeDir, Mode: 0o755}); err != nil {
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	cmd := e.docker("import", "-", image)
+	cmd.Stdin = &b
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("docker import: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// stop ends the engine; its state goes with tempRoot.
+func (e *containerEngine) stop() {
+	if e.daemon == nil || e.daemon.Process == nil {
+		return
+	}
+	e.daemon.Process.Signal(syscall.SIGTERM)
+	ended := make(chan struct{})
+	go func() { e.daemon.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		e.daemon.Process.Kill()
+		<-ended
+	}
+	for _, path := range mountsBelow(e.dir) {
+		syscall.Unmount(path, syscall.MNT_DETACH)
+	}
+}
