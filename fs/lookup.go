@@ -113,8 +113,9 @@ func (s *Server) getattr(n *node, out *Attr) syscall.Errno {
 }
 
 // stat asks the backing: of a directory by its descriptor, of a file by an
-// open handle, else by the first of its names that still leads to it. ESTALE
-// when none does: the kernel then looks the name up again.
+// open handle, else by the first of its names that still leads to it, else by
+// what was kept of it. ESTALE when there is nothing: the kernel then looks the
+// name up again.
 func (s *Server) stat(n *node) (backing.Stat, syscall.Errno) {
 	if n.kind == kindDir {
 		d, errno := s.openDir(n)
@@ -135,6 +136,10 @@ func (s *Server) stat(n *node) (backing.Stat, syscall.Errno) {
 		st, err = d.StatAt(name)
 		return n.same(&st, err)
 	})
+	if kept := s.keptOf(n); errno == syscall.ESTALE && kept != nil {
+		st, err := kept.Stat()
+		return st, errnoOf(err)
+	}
 	return st, errno
 }
 

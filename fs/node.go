@@ -50,6 +50,7 @@ type node struct {
 	changes  uint64           // of a directory: how often this view changed a name in it
 	lookups  uint64           // references that the kernel holds
 	handles  []*handle
+	kept     backing.Object // of a file whose last name this view has removed; else nil
 }
 
 // dentry is one name of a node.

@@ -209,6 +209,9 @@ func (s *Server) dropLocked(n *node) {
 	delete(s.nodes, n.num)
 	s.goneLocked(n)
 	s.metrics.Nodes(-1)
+	if n.kept != nil {
+		n.kept.Close()
+	}
 	s.dirs.drop(n)
 	for _, d := range slices.Clone(n.names) {
 		s.unlinkLocked(n, d)

@@ -93,8 +93,9 @@ var (
 
 func writes(flags uint32) bool { return flags&unix.O_ACCMODE != unix.O_RDONLY }
 
-// openFile opens the backing's file by a name that still leads to it. One that
-// has no name left is opened again through a handle (open of /proc/self/fd/N).
+// openFile opens the backing's file by a name that still leads to it, else by
+// what remains of it: the open may come from /proc/self/fd, or from a lookup
+// that a rename onto the name overtook.
 func (s *Server) openFile(n *node, flags uint32) (backing.File, syscall.Errno) {
 	var file backing.File
 	errno := s.atName(n, func(d *dirRef, name string) error {
@@ -113,13 +114,11 @@ func (s *Server) openFile(n *node, flags uint32) (backing.File, syscall.Errno) {
 	if errno != syscall.ESTALE {
 		return file, errno
 	}
-	h := s.anyHandle(n)
-	if h == nil {
-		return nil, errno
-	}
-	defer h.done()
-	file, err := h.file.Reopen(int(flags & openFlags))
-	return file, errnoOf(err)
+	errno = s.withRemains(n, func(obj backing.Object) (err error) {
+		file, err = obj.Reopen(int(flags & openFlags))
+		return err
+	})
+	return file, errno
 }
 
 // opened makes a handle for an open file and fills the reply.

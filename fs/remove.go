@@ -48,28 +48,13 @@ func (s *Server) remove(c *Caller, parent NodeID, name string, op policy.Op, act
 			defer inside.release()
 		}
 	}
-	last := s.isLastName(n, d, name)
+	r := s.keep(n, d, name)
 	if err := act(d, name); err != nil {
+		r.close()
 		return errnoOf(err)
 	}
 	s.mu.Lock()
-	dir.changes++
-	if now := dir.children[name]; now != nil {
-		s.unlinkLocked(now, dentry{dir, name})
-		if last && now == n {
-			s.goneLocked(now)
-		}
-		now.watch.own()
-	}
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	s.lostLocked(dentry{dir, name}, r)
 	return 0
-}
-
-// isLastName reports whether the file is gone once name is removed from d.
-func (s *Server) isLastName(n *node, d *dirRef, name string) bool {
-	if n == nil || n.kind != kindFile {
-		return true
-	}
-	st, err := d.StatAt(name)
-	return err == nil && st.Nlink <= 1
 }

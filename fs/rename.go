@@ -55,9 +55,9 @@ type move struct {
 	oldDir, newDir   *node
 	oldName, newName string
 	old, new         vpath.Path
-	node, replaced   *node // as far as they are known
-	alone            bool  // nothing else makes or moves a name meanwhile
-	last             bool  // the replaced file has no other name
+	node, replaced   *node   // as far as they are known
+	alone            bool    // nothing else makes or moves a name meanwhile
+	remains          remains // of what is replaced
 }
 
 // gateRename decides a rename: mounts, the old name, the new name, and whether
@@ -198,8 +198,12 @@ func (s *Server) renameBacking(m *move) syscall.Errno {
 		return errno
 	}
 	defer to.release()
-	m.last = s.isLastName(m.replaced, to, m.newName)
-	return errnoOf(from.RenameAt(m.oldName, to.Dir, m.newName))
+	m.remains = s.keep(m.replaced, to, m.newName)
+	if err := from.RenameAt(m.oldName, to.Dir, m.newName); err != nil {
+		m.remains.close()
+		return errnoOf(err)
+	}
+	return 0
 }
 
 // moved brings the nodes to where the backing is now.
@@ -207,18 +211,13 @@ func (s *Server) moved(m *move) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m.oldDir.changes++
-	m.newDir.changes++
-	n, replaced := m.oldDir.children[m.oldName], m.newDir.children[m.newName]
-	if n != nil && n == replaced {
+	n := m.oldDir.children[m.oldName]
+	if n != nil && n == m.newDir.children[m.newName] {
+		m.remains.close()
 		return // two names of one file: rename(2) does nothing
 	}
-	if replaced != nil {
-		s.unlinkLocked(replaced, dentry{m.newDir, m.newName})
-		if m.last {
-			s.goneLocked(replaced)
-		}
-	}
-	if n == nil {
+	s.lostLocked(dentry{m.newDir, m.newName}, m.remains)
+	if n = m.oldDir.children[m.oldName]; n == nil {
 		return
 	}
 	n.lookups++ // so that it does not go while it has no name

@@ -202,9 +202,5 @@ func (s *Server) withObject(n *node, act func(backing.Object) error) syscall.Err
 	if errno != syscall.ESTALE {
 		return errno
 	}
-	if h := s.anyHandle(n); h != nil {
-		defer h.done()
-		return errnoOf(act(h.file))
-	}
-	return errno
+	return s.withRemains(n, act)
 }

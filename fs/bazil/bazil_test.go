@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -27,6 +29,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, dropRights(dir))
 		os.Exit(1)
 	}
+	if path := os.Getenv(mapped); path != "" {
+		useMapping(path)
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
 }
 
@@ -43,21 +49,26 @@ func (r *recorder) Record(a fs.Access) error {
 	return nil
 }
 
-func (r *recorder) last() fs.Access {
+func (r *recorder) count() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.got) == 0 {
-		return fs.Access{}
-	}
-	return r.got[len(r.got)-1]
+	return len(r.got)
+}
+
+// since returns what was recorded after the first n.
+func (r *recorder) since(n int) []fs.Access {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.got[n:])
 }
 
 // view is a mounted view of one directory of the host.
 type view struct {
-	at      string // mountpoint
-	backing string
-	server  *fs.Server
-	records *recorder
+	at       string // mountpoint
+	backing  string
+	server   *fs.Server
+	records  *recorder
+	counters func(metric string) map[string]float64 // by the values of the labels
 }
 
 func allowAll() *policy.Policy {
@@ -85,17 +96,47 @@ func mount(t *testing.T, policies ...*policy.Policy) *view {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return mountTree(t, source, tree, rootView(t, source, policies...))
+	return mountView(t, source, rootView(t, source, policies...), tree)
 }
 
-func mountTree(t *testing.T, source string, tree backing.Tree, v *overlay.View) *view {
+// mountView mounts a view whose first mount is a directory; its trees are those
+// of the view's mounts. It begins with everything allowed, and comes to v by a
+// reload.
+func mountView(t *testing.T, source string, v *overlay.View, trees ...backing.Tree) *view {
 	t.Helper()
 	w := &view{at: tempDir(t), backing: source, records: &recorder{}}
-	m := metrics.New(metrics.NewRegistry(), "test")
+	registry := metrics.NewRegistry()
+	m := metrics.New(registry, "test")
+	w.counters = func(metric string) map[string]float64 {
+		t.Helper()
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := make(map[string]float64)
+		for _, f := range families {
+			for _, c := range f.GetMetric() {
+				var labels []string
+				for _, l := range c.GetLabel() {
+					labels = append(labels, l.GetValue())
+				}
+				if f.GetName() == metric {
+					values[strings.Join(labels, " ")] = c.GetCounter().GetValue()
+				}
+			}
+		}
+		return values
+	}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	server, err := fs.NewServer(fs.Config{
-		View: rootView(t, source, allowAll()), Trees: []backing.Tree{tree}, Recorder: w.records, Metrics: m, Log: log,
-	})
+	mounts := slices.Clone(v.Mounts())
+	for i := range mounts {
+		mounts[i].ReadOnly, mounts[i].Layers = false, []overlay.Layer{{Kind: "mount", Policy: allowAll()}}
+	}
+	open, err := overlay.New(mounts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := fs.NewServer(fs.Config{View: open, Trees: trees, Recorder: w.records, Metrics: m, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +157,7 @@ func mountTree(t *testing.T, source string, tree backing.Tree, v *overlay.View) 
 		}
 		server.Close()
 	})
-	refusePoll(t, w.at)
+	refusePoll(t, filepath.Join(w.at, string(mounts[0].Target)))
 	if err := server.Swap(v); err != nil {
 		t.Fatal(err)
 	}

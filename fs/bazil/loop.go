@@ -96,6 +96,7 @@ func (l *loop) stop(err error) {
 
 // read returns the next request, or false at the end. A request that was
 // interrupted before it could be read is ENOENT; EINTR and EAGAIN are nothing.
+// An unmount amid a read is ECONNABORTED (Linux 6.18).
 func (l *loop) read() (fuse.Request, bool) {
 	for {
 		req, err := l.conn.ReadRequest()
@@ -104,7 +105,7 @@ func (l *loop) read() (fuse.Request, bool) {
 			return req, true
 		case syscall.EINTR, syscall.ENOENT, syscall.EAGAIN:
 			continue
-		case io.EOF:
+		case io.EOF, syscall.ECONNABORTED:
 			l.stop(nil)
 			return nil, false
 		}

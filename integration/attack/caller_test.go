@@ -36,6 +36,13 @@ var scripts = map[string]script{}
 // outcome is an attempt as it went.
 type outcome struct{ Call, Want, Got string }
 
+func (o outcome) check(t *testing.T) {
+	t.Helper()
+	if !slices.Contains(strings.Split(o.Want, "|"), o.Got) {
+		t.Errorf("%s = %s, want %s", o.Call, o.Got, o.Want)
+	}
+}
+
 // runAttack is the attacker's process: it runs one script and prints outcomes.
 func runAttack(name, dir string) int {
 	unix.Umask(0)
@@ -94,9 +101,7 @@ func attack(t *testing.T, w *world, v *view, meanwhile, undo func()) {
 		t.Run(c.name, func(t *testing.T) {
 			before := tree(t, w.path("root"))
 			for _, o := range c.run(t, name, v, meanwhile) {
-				if !slices.Contains(strings.Split(o.Want, "|"), o.Got) {
-					t.Errorf("%s = %s, want %s", o.Call, o.Got, o.Want)
-				}
+				o.check(t)
 			}
 			if undo != nil {
 				undo()
@@ -138,14 +143,16 @@ func (c caller) run(t *testing.T, name string, v *view, meanwhile func()) []outc
 	return outcomes
 }
 
-// attackerBinary is a copy of the test binary that everybody may execute.
+// attackerBinary is this test as a static program, which also runs in a
+// container that holds nothing.
 var attackerBinary = sync.OnceValue(func() string {
 	path := filepath.Join(tempRoot, "attacker")
-	self, err := os.ReadFile("/proc/self/exe")
-	if err == nil {
-		err = os.WriteFile(path, self, 0o755)
+	build := exec.Command("go", "test", "-c", "-o", path, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		panic(fmt.Sprintf("build the attacker: %v\n%s", err, out))
 	}
-	if err != nil {
+	if err := os.Chmod(path, 0o755); err != nil {
 		panic(err)
 	}
 	return path

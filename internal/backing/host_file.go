@@ -47,19 +47,6 @@ func appendReopened(fd int, p []byte) (int, error) {
 	return unix.Write(again, p)
 }
 
-// Reopen opens the file once more, whatever has become of its names.
-func (f *hostFile) Reopen(flags int) (File, error) {
-	again := -1
-	err := f.use(func(fd int) (err error) {
-		again, err = openHeld(fd, flags)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return newHostFile(again, flags), nil
-}
-
 // Truncate sets the size, whatever the permissions of the file are by now when
 // it is open for writing.
 func (f *hostFile) Truncate(size int64) error {

@@ -107,3 +107,20 @@ func (d *hostDir) DirAt(name string) (Dir, error) {
 	}
 	return newHostDir(fd), nil
 }
+
+// Reopen opens the object, if it is a regular file, whatever has become of its
+// names.
+func (o *hostObject) Reopen(flags int) (File, error) {
+	if flags&unix.O_ACCMODE == unix.O_ACCMODE {
+		return nil, unix.EINVAL
+	}
+	again := -1
+	err := o.use(func(fd int) (err error) {
+		again, err = openHeld(fd, flags)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return newHostFile(again, flags), nil
+}

@@ -13,15 +13,6 @@ func (m *Memory) newFile(n *memNode, flags int) *memFile {
 	return &memFile{memObject: m.newObject(n), access: flags & unix.O_ACCMODE}
 }
 
-// Reopen opens the file once more, whatever has become of its names.
-func (f *memFile) Reopen(flags int) (again File, err error) {
-	err = f.do("Reopen", "", func() error {
-		again = f.tree.newFile(f.node, flags)
-		return nil
-	})
-	return again, err
-}
-
 // ReadAt reads from off.
 func (f *memFile) ReadAt(p []byte, off int64) (n int, err error) {
 	err = f.do("ReadAt", "", func() error {

@@ -166,3 +166,23 @@ func (o *memObject) Close() error {
 	}
 	return nil
 }
+
+// Reopen opens the object, if it is a regular file, whatever has become of its
+// names.
+func (o *memObject) Reopen(flags int) (File, error) {
+	if flags&unix.O_ACCMODE == unix.O_ACCMODE {
+		return nil, unix.EINVAL
+	}
+	var f *memFile
+	err := o.do("Reopen", "", func() error {
+		if o.node.kind() != unix.S_IFREG {
+			return unix.ENXIO
+		}
+		f = o.tree.newFile(o.node, flags)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}

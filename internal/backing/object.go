@@ -20,6 +20,10 @@ type Object interface {
 	Listxattr(dst []byte) (int, error)
 	Removexattr(name string) error
 
+	// Reopen opens this very object, also when its last name is gone; otherwise
+	// as OpenAt.
+	Reopen(flags int) (File, error)
+
 	// LinkTo makes a hard link to this very object. ENOENT when its last name
 	// is gone, EPERM for a directory, EXDEV for a dir of another file system
 	// or of another implementation.
@@ -34,7 +38,6 @@ type File interface {
 	ReadAt(p []byte, off int64) (int, error)  // one pread(2); n < len(p) only at the end; no io.EOF
 	WriteAt(p []byte, off int64) (int, error) // one pwrite(2), at off also when opened with O_APPEND
 	Append(p []byte) (int, error)             // at the end that the backing has at that moment (RWF_APPEND)
-	Reopen(flags int) (File, error)           // another opening of this very file, also without a name; flags as OpenAt
 	Sync(dataOnly bool) error
 	Allocate(mode uint32, off, length int64) error
 	Flock(how int) error // unix.LOCK_SH, LOCK_EX, LOCK_UN; the implementation adds LOCK_NB; EWOULDBLOCK

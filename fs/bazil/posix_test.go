@@ -1,0 +1,142 @@
+package bazil
+
+import (
+	"bufio"
+	"bytes"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sandboxfs/sandboxfs/fs/posixtest"
+	"github.com/sandboxfs/sandboxfs/internal/backing"
+)
+
+// Variables of the process that runs the suite.
+const (
+	suiteDir  = "SANDBOXFS_TEST_SUITE_DIR"
+	suiteKind = "SANDBOXFS_TEST_SUITE_KIND" // what is behind it: a key of kinds
+)
+
+// TestPosix runs the conformance suite on the file system of the temporary
+// directory, as the control, and on views; with root's rights also as an
+// ordinary user.
+func TestPosix(t *testing.T) {
+	for name, kind := range kinds {
+		t.Run(name, func(t *testing.T) {
+			dir := kind.mount(t)
+			if os.Geteuid() == 0 {
+				runSuite(t, dir, name, 0)
+			}
+			runSuite(t, dir, name, unprivileged())
+		})
+	}
+}
+
+// kinds are the directories that the suite runs in, and in what they deviate.
+var kinds = map[string]struct {
+	mount      func(t *testing.T) string
+	deviations []map[string]deviation
+}{
+	"plain":  {mount: tempDir},
+	"host":   {mountHost, []map[string]deviation{deviations}},
+	"memory": {mountMemory, []map[string]deviation{deviations, deviationsOfMemory}},
+}
+
+func mountHost(t *testing.T) string { return mount(t, allowAll()).at }
+
+func mountMemory(t *testing.T) string {
+	return mountView(t, "/memory", rootView(t, "/memory", allowAll()), backing.NewMemory()).at
+}
+
+// runSuite runs the suite as that user in a process of its own: one that serves
+// the view cannot run it.
+func runSuite(t *testing.T, dir, kind string, uid int) {
+	t.Helper()
+	dir += "/" + map[bool]string{true: "root", false: "user"}[uid == 0]
+	if err := unix.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Chown(dir, uid, uid); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/proc/self/exe", "-test.run=^TestPosixSuite$", "-test.v", "-test.timeout=5m")
+	cmd.Env = append(os.Environ(), suiteDir+"="+dir, suiteKind+"="+kind)
+	cmd.SysProcAttr = asUser(uid)
+	out, err := cmd.CombinedOutput()
+	passed, rest := tests(out)
+	if err != nil || passed == 0 {
+		t.Errorf("as uid %d: %v\n%s", uid, err, rest)
+	}
+	t.Logf("as uid %d: %d tests passed", uid, passed)
+}
+
+// tests counts the tests that passed in what go test -v prints, and returns
+// what it says of the others.
+func tests(out []byte) (passed int, rest string) {
+	var b strings.Builder
+	for s := bufio.NewScanner(bytes.NewReader(out)); s.Scan(); {
+		switch line := s.Text(); {
+		case strings.HasPrefix(line, "    --- PASS:"):
+			passed++
+		case !strings.HasPrefix(line, "=== "):
+			b.WriteString(line + "\n")
+		}
+	}
+	return passed, b.String()
+}
+
+// TestPosixSuite is what runSuite starts.
+func TestPosixSuite(t *testing.T) {
+	dir := os.Getenv(suiteDir)
+	if dir == "" {
+		t.Log("TestPosix starts this in processes of its own")
+		return
+	}
+	suite := maps.Clone(posixtest.All)
+	if os.Geteuid() == 0 {
+		maps.Copy(suite, posixtest.Root)
+	}
+	for _, list := range kinds[os.Getenv(suiteKind)].deviations {
+		for name, d := range list {
+			if suite[name] != nil {
+				suite[name] = d.instead
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(suite)) {
+		t.Run(name, func(t *testing.T) {
+			own := dir + "/" + name
+			if err := unix.Mkdir(own, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			suite[name](t, own)
+		})
+	}
+}
+
+// TestUnprivileged runs every other test once more with a daemon that is not
+// root, in a mount namespace where everybody may open /dev/fuse.
+func TestUnprivileged(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Log("the process is unprivileged: the other tests are what this one would start")
+		return
+	}
+	cmd := exec.Command("/proc/self/exe", "-test.v", "-test.timeout=10m", "-test.skip=^TestUnprivileged$")
+	cmd.Env = append(os.Environ(), deviceDir+"="+tempDir(t), "TMPDIR="+tempDirOf(t, nobody))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("as uid %d: %v\n%s", nobody, err, out)
+	}
+	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, "tests passed") {
+			t.Logf("unprivileged daemon, %s", strings.TrimSpace(line))
+		}
+	}
+}
