@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/sandboxfs/sandboxfs/internal/backing"
 )
@@ -132,6 +133,34 @@ func (s *Server) openDir(n *node) (*dirRef, syscall.Errno) {
 		return nil, errnoOf(err)
 	}
 	return s.dirs.put(n, d), 0
+}
+
+// placed checks that a directory still is where its path says: the host, or
+// another view of the same files, may have moved it, and whoever is in it must
+// not go on under the rules of the old place. ESTALE if it is elsewhere.
+func (s *Server) placed(n *node) syscall.Errno {
+	if n.kind != kindDir {
+		return 0
+	}
+	d, err := n.mount.tree.Dir(s.pathOf(n).Rel(n.mount.target))
+	if err != nil {
+		return syscall.ESTALE
+	}
+	defer d.Close()
+	if st, err := d.Stat(); err != nil || st.ID() != n.id {
+		return syscall.ESTALE
+	}
+	n.seenAt.Store(time.Now().UnixNano())
+	return 0
+}
+
+// placedLately is placed where it is enough that the directory was in its place
+// within the lifetime that the kernel's own knowledge has.
+func (s *Server) placedLately(n *node) syscall.Errno {
+	if time.Now().UnixNano()-n.seenAt.Load() < int64(s.lifetime) {
+		return 0
+	}
+	return s.placed(n)
 }
 
 // reopenDir opens the directory at n's place: the root of its mount, or its

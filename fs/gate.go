@@ -192,7 +192,13 @@ func (n *node) decideBelow(view *overlay.View, path vpath.Path, op policy.Op) po
 // mayGain reports whether anything could be done to a file under the name to
 // that could not be done under the name from. Making a name is no gain.
 func mayGain(view *overlay.View, from, to vpath.Path) bool {
-	return view.Allowed(to)&^view.Allowed(from)&^policy.CreateOps != 0
+	return gained(view, from, to)&^policy.CreateOps != 0
+}
+
+// gained returns what is permitted at to and not at from, or is no longer
+// recorded.
+func gained(view *overlay.View, from, to vpath.Path) policy.OpSet {
+	return view.Permitted(to)&^view.Permitted(from) | view.Allowed(to)&^view.Allowed(from)
 }
 
 // mayTell reports whether something below a directory could be done at to that
@@ -200,8 +206,8 @@ func mayGain(view *overlay.View, from, to vpath.Path) bool {
 // not at to. The first would open what was closed; the second is how something
 // is planted in a guarded place: built beside it, then moved there.
 func mayTell(view *overlay.View, from, to vpath.Path) bool {
-	was, is := view.Allowed(from), view.Allowed(to)
-	return is&^was != 0 || (was&^is)&policy.ChangeOps != 0
+	lost := view.Permitted(from) &^ view.Permitted(to)
+	return gained(view, from, to) != 0 || lost&policy.ChangeOps != 0
 }
 
 // hides reports whether a name in the directory n is hidden: it must not show,

@@ -32,6 +32,9 @@ func (s *Server) lookup(c *Caller, parent NodeID, name string, out *Entry) sysca
 	if errno != 0 {
 		return errno
 	}
+	if s.placedLately(dir) != 0 {
+		return again
+	}
 	seen := s.changesOf(dir)
 	path, known := s.child(dir, name)
 	snap := s.snap.Load()

@@ -18,6 +18,9 @@ func (s *Server) vacant(c *Caller, parent NodeID, name string, op policy.Op) (*n
 	if errno != 0 {
 		return nil, "", errno
 	}
+	if errno := s.placed(dir); errno != 0 {
+		return nil, "", errno
+	}
 	path := s.pathOf(dir).Join(name)
 	view := s.View()
 	if !dir.hides(view, path) {

@@ -38,6 +38,9 @@ type node struct {
 	// nothing to it since: its truncation to 0 is that of O_TRUNC.
 	opener atomic.Uint32
 
+	// seenAt is when a directory was last found in its place, in ns.
+	seenAt atomic.Int64
+
 	// process made the file, in a zone: it may save it under another name there.
 	process atomic.Uint32
 

@@ -19,15 +19,19 @@ type DirEntry struct {
 // listing is what a directory held when it was last read from its start. An
 // offset is an index into it, so that it holds still for telldir(3).
 type listing struct {
-	mu      sync.Mutex
-	read    bool
-	entries []DirEntry
+	mu         sync.Mutex
+	read       bool
+	generation uint64 // of the view that the names were shown by
+	entries    []DirEntry
 }
 
 // Opendir opens a directory for listing.
 func (s *Server) Opendir(c *Caller, num NodeID, out *Opened) syscall.Errno {
 	n, errno := s.dir(num)
 	if errno != 0 {
+		return errno
+	}
+	if errno := s.placedLately(n); errno != 0 {
 		return errno
 	}
 	if errno := s.gate(c, n, policy.List); errno != 0 {
@@ -54,6 +58,7 @@ func (s *Server) Readdir(c *Caller, id HandleID, off uint64, emit func(e DirEntr
 	if errno := s.gate(c, h.node, policy.List); errno != 0 {
 		return errno
 	}
+	snap := s.snap.Load()
 	h.listing.mu.Lock()
 	defer h.listing.mu.Unlock()
 	if off == 0 || !h.listing.read {
@@ -61,9 +66,13 @@ func (s *Server) Readdir(c *Caller, id HandleID, off uint64, emit func(e DirEntr
 		if errno != 0 {
 			return errno
 		}
-		h.listing.entries, h.listing.read = entries, true
+		h.listing.entries, h.listing.read, h.listing.generation = entries, true, snap.generation
 	}
+	path := s.pathOf(h.node)
 	for i := off; i < uint64(len(h.listing.entries)); i++ {
+		if h.listing.generation != snap.generation && h.node.hides(snap.view, path.Join(h.listing.entries[i].Name)) {
+			continue // hidden by a reload since the listing was read
+		}
 		if !emit(h.listing.entries[i], i+1) {
 			break
 		}

@@ -26,6 +26,9 @@ func (s *Server) remove(c *Caller, parent NodeID, name string, op policy.Op, act
 	if errno != 0 {
 		return errno
 	}
+	if errno := s.placed(dir); errno != 0 {
+		return errno
+	}
 	path, n := s.child(dir, name)
 	a := access{op: op, path: path}
 	if s.View().Pinned(path) {

@@ -26,6 +26,11 @@ func (s *Server) Rename(c *Caller, oldParent NodeID, oldName string, newParent N
 	}
 	m := move{oldDir: from, newDir: to, oldName: oldName, newName: newName}
 	defer s.lockMove(&m)()
+	for _, dir := range [...]*node{from, to} {
+		if errno := s.placed(dir); errno != 0 {
+			return errno
+		}
+	}
 	m.old, m.node = s.child(from, oldName)
 	m.new, m.replaced = s.child(to, newName)
 	if errno := s.gateRename(c, &m); errno != 0 {

@@ -101,7 +101,11 @@ func (s *Server) change(n *node, obj backing.Object, in *SetattrIn) error {
 		}
 	}
 	if in.Mode != nil {
-		if err := obj.Chmod(*in.Mode & 07777 & noSetuid); err != nil {
+		mode := *in.Mode & 07777 & noSetuid
+		if s.owner != nil && n.kind == kindFile {
+			mode &^= unix.S_ISGID // the group on the host is not the one that the caller has
+		}
+		if err := obj.Chmod(mode); err != nil {
 			return err
 		}
 	}

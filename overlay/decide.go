@@ -76,14 +76,25 @@ func rootVerdict(verdict policy.Verdict, op policy.Op) policy.Verdict {
 // Allowed returns the operations on p whose verdict is a plain Allow. For each
 // op it holds Decide(p, op).Decision == policy.Allow.
 func (v *View) Allowed(p vpath.Path) policy.OpSet {
-	set := v.allowed(p)
+	set := v.filter(p, policy.Allowed)
 	if p == vpath.Root && v.Decide(p, policy.Stat).Decision == policy.Allow {
 		set |= policy.Stat.Set()
 	}
 	return set
 }
 
-func (v *View) allowed(p vpath.Path) policy.OpSet {
+// Permitted returns the operations on p that go ahead: for each it holds
+// Decide(p, op).Decision.Permits().
+func (v *View) Permitted(p vpath.Path) policy.OpSet {
+	set := v.filter(p, policy.Permitted)
+	if p == vpath.Root {
+		set |= policy.Stat.Set()
+	}
+	return set
+}
+
+// filter returns the operations on p that of says of every layer that speaks.
+func (v *View) filter(p vpath.Path, of func([]*policy.Policy, vpath.Path) policy.OpSet) policy.OpSet {
 	m := v.governing(p)
 	if m == nil {
 		if v.Leads(p) {
@@ -91,19 +102,19 @@ func (v *View) allowed(p vpath.Path) policy.OpSet {
 		}
 		return 0
 	}
-	set := m.allowed(p)
+	set := m.filter(p, of)
 	for _, a := range v.aliases(m, p) {
-		set &= a.mount.allowed(a.path)
+		set &= a.mount.filter(a.path, of)
 	}
 	if v.outer != nil {
-		set &= v.outer.allowed(p)
+		set &= v.outer.filter(p, of)
 	}
 	return set
 }
 
-// allowed returns the operations that m alone allows.
-func (m *Mount) allowed(p vpath.Path) policy.OpSet {
-	set := policy.Allowed(m.policies, p)
+// filter is View.filter for m alone.
+func (m *Mount) filter(p vpath.Path, of func([]*policy.Policy, vpath.Path) policy.OpSet) policy.OpSet {
+	set := of(m.policies, p)
 	if m.ReadOnly && m.Kind != KindDevice {
 		set &^= policy.ChangeOps
 	}

@@ -96,26 +96,36 @@ func Decide(layers []*Policy, p vpath.Path, op Op) Verdict {
 // Allowed returns the operations whose verdict on p is a plain Allow: what a
 // node may cache. For each op it holds Decide(layers, p, op).Decision == Allow.
 func Allowed(layers []*Policy, p vpath.Path) OpSet {
+	return filter(layers, p, func(d Decision) bool { return d == Allow })
+}
+
+// Permitted returns the operations on p that go ahead: Allowed, and those that
+// are recorded.
+func Permitted(layers []*Policy, p vpath.Path) OpSet {
+	return filter(layers, p, Decision.Permits)
+}
+
+func filter(layers []*Policy, p vpath.Path, passes func(Decision) bool) OpSet {
 	if len(layers) == 0 {
 		return 0
 	}
-	allowed := AllOps
+	ops := AllOps
 	for _, layer := range layers {
-		allowed &= layer.allowed(p, allowed)
+		ops &= layer.filter(p, ops, passes)
 	}
-	return allowed
+	return ops
 }
 
-// allowed returns those of ops that p allows on path.
-func (p *Policy) allowed(path vpath.Path, ops OpSet) OpSet {
-	var allowed OpSet
+// filter returns those of ops whose decision on path passes.
+func (p *Policy) filter(path vpath.Path, ops OpSet, passes func(Decision) bool) OpSet {
+	var passed OpSet
 	for w := p.walk(path, ops); w.next(); {
 		if w.verdict.Decision == Hide && w.decided.Has(Stat) {
 			return 0
 		}
-		if w.verdict.Decision == Allow {
-			allowed |= w.decided
+		if passes(w.verdict.Decision) {
+			passed |= w.decided
 		}
 	}
-	return allowed
+	return passed
 }

@@ -60,7 +60,8 @@ type process struct {
 func start(t *testing.T, action, path string) *process {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append(os.Environ(), actionVariable+"="+action, pathVariable+"="+path)
+	cmd.Env = append(os.Environ(), actionVariable+"="+action, pathVariable+"="+path,
+		"GORACE=atexit_sleep_ms=0") // else a binary with the race detector takes a second to end
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	out, err2 := cmd.StdoutPipe()

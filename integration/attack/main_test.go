@@ -31,8 +31,16 @@ func runTests(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "attack:", err)
 		return 1
 	}
+	// What the container engine leaves to its parent comes to this process.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		fmt.Fprintln(os.Stderr, "attack: child subreaper:", err)
+		return 1
+	}
 	code := m.Run()
 	engine.stop()
+	for pid := 1; pid > 0; {
+		pid, _ = unix.Wait4(-1, nil, unix.WNOHANG, nil)
+	}
 	if left := mountsBelow(tempRoot); len(left) > 0 {
 		fmt.Fprintf(os.Stderr, "attack: mounts left behind:\n\t%s\n", strings.Join(left, "\n\t"))
 		for _, path := range left {

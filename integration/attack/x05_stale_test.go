@@ -49,7 +49,9 @@ var _ = register("TestX05_WhatWasHeld", func(_ string, before func()) []attempt 
 		panic(err)
 	}
 	var p [2]int
-	must2(unix.Pipe(p[:]))
+	if err := unix.Pipe(p[:]); err != nil {
+		panic(err)
+	}
 	before()
 	buf := make([]byte, 4)
 	return []attempt{
@@ -69,12 +71,6 @@ var _ = register("TestX05_WhatWasHeld", func(_ string, before func()) []attempt 
 		{"getdents of a held directory", "EACCES", func() error { _, err := unix.Getdents(dir, make([]byte, 4096)); return err }},
 	}
 })
-
-func must2(err error) {
-	if err != nil {
-		panic(err)
-	}
-}
 
 // TestX05_WhatWasHeld keeps descriptors, mappings, names and attributes over a
 // change of the policy.

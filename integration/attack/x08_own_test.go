@@ -59,20 +59,21 @@ mounts:
 
 // attackOwn is attack, but for the audit file, which grows.
 func attackOwn(t *testing.T, w *world, v *view) {
-	before := read2(t, w.path("root/conf/policies/agent.yaml")) + read2(t, w.path("root/conf/p.yaml"))
+	t.Helper()
+	before := content(t, w.path("root/conf/policies/agent.yaml")) + content(t, w.path("root/conf/p.yaml"))
 	for _, c := range callers {
 		t.Run(c.name, func(t *testing.T) {
 			for _, o := range c.run(t, "TestX08_OwnFiles", v, nil) {
 				o.check(t)
 			}
-			if got := read2(t, w.path("root/conf/policies/agent.yaml")) + read2(t, w.path("root/conf/p.yaml")); got != before {
-				t.Errorf("policy and profile = %q, want %q", got, before)
-			}
 		})
+		if got := content(t, w.path("root/conf/policies/agent.yaml")) + content(t, w.path("root/conf/p.yaml")); got != before {
+			t.Fatalf("policy and profile = %q, want %q", got, before)
+		}
 	}
 }
 
-func read2(t *testing.T, path string) string {
+func content(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	must(t, err)

@@ -14,7 +14,7 @@ func awkward() []string {
 	names := []string{
 		"new\nline", "\x1b[2J\x1b]0;owned\a", "\xff\xfe invalid", "\u202edetrevni", `back\slash`, "*", "?", "[a-z]", "{a,b}", "${HOME}",
 		"-rf", " ", "\r", "\t", `"quoted"`, "'", "~", strings.Repeat("n", 255), strings.Repeat("ü", 127), "\u2028", "...", "%s%n",
-		"a\ndenied  write /etc/passwd  forged", `{"decision":"allow"}`,
+		"a\ndenied  write f  forged", `{"decision":"allow"}`,
 	}
 	for b := 1; b < 256; b++ {
 		if b != '/' {
@@ -58,7 +58,7 @@ func TestX14_Names(t *testing.T) {
 	}
 	for line := range strings.Lines(v.said()) {
 		line = strings.TrimSuffix(line, "\n")
-		if strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) || strings.HasPrefix(line, "denied  write /etc") {
+		if strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) || strings.HasPrefix(line, "denied  write f") {
 			t.Errorf("the terminal got %q", line)
 		}
 	}

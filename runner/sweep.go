@@ -1,0 +1,102 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/network"
+)
+
+// Swept is a container or network that Sweep removed, and why.
+type Swept struct{ Name, Reason string }
+
+// Sweep removes the containers of this instance that no session needs, keep
+// being asked for each, those that the settings have outgrown, and networks
+// without a container. It goes on after an error and returns all of them.
+func (d *Docker) Sweep(ctx context.Context, keep func(session string) bool) ([]Swept, error) {
+	mine := filters.NewArgs(
+		filters.Arg("label", labelRunner+"=true"), filters.Arg("label", labelInstance+"="+d.settings.Instance))
+	list, err := d.engine.ContainerList(ctx, container.ListOptions{All: true, Filters: mine})
+	if err != nil {
+		return nil, d.explain(err)
+	}
+	want, err := d.wanted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var swept []Swept
+	var errs []error
+	live := map[string]bool{localNetwork: true}
+	for _, c := range list {
+		name := c.ID
+		if len(c.Names) > 0 {
+			name = strings.TrimPrefix(c.Names[0], "/")
+		}
+		reason := want(c.Labels)
+		if !keep(c.Labels[labelSession]) {
+			reason = "no session needs it"
+		}
+		if reason == "" {
+			live[name] = true
+			continue
+		}
+		if err := d.sweepOne(ctx, c.ID, name); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		d.log.Info("stale container removed", "container", name, "reason", reason)
+		swept = append(swept, Swept{name, reason})
+	}
+	gone, err := d.sweepNetworks(ctx, mine, live)
+	return append(swept, gone...), errors.Join(append(errs, err)...)
+}
+
+// wanted returns what says why labels are not those of a container that would
+// be made today. Without the image no container could be.
+func (d *Docker) wanted(ctx context.Context) (func(labels map[string]string) string, error) {
+	img, err := d.engine.ImageInspect(ctx, d.settings.image())
+	if errdefs.IsNotFound(err) {
+		return func(map[string]string) string { return "image " + d.settings.image() + " is gone" }, nil
+	}
+	if err != nil {
+		return nil, d.explain(err)
+	}
+	base := d.settings.settingLabels(img.ID)
+	return func(labels map[string]string) string {
+		if reason := differs(labels, base); reason != "" {
+			return reason
+		}
+		return differs(labels, d.settings.networkLabels(Network(labels[labelPrefix+"network"])))
+	}, nil
+}
+
+func (d *Docker) sweepOne(ctx context.Context, id, name string) error {
+	defer d.sessions.lock(name)()
+	return d.remove(ctx, id, name)
+}
+
+func (d *Docker) sweepNetworks(ctx context.Context, mine filters.Args, live map[string]bool) ([]Swept, error) {
+	list, err := d.engine.NetworkList(ctx, network.ListOptions{Filters: mine})
+	if err != nil {
+		return nil, d.explain(err)
+	}
+	var swept []Swept
+	var errs []error
+	for _, n := range list {
+		if live[n.Name] {
+			continue
+		}
+		if err := d.removeNetwork(ctx, n.Name); err != nil {
+			errs = append(errs, fmt.Errorf("sweep: %w", err))
+			continue
+		}
+		swept = append(swept, Swept{n.Name, "no container is on it"})
+	}
+	errs = append(errs, d.removeUnused(ctx, localNetwork), d.removeRules(ctx))
+	return swept, errors.Join(errs...)
+}
