@@ -46,6 +46,10 @@ func (t *handles) count() int {
 	return len(t.open)
 }
 
+// full reports whether no more may be opened: without a descriptor of its own
+// the daemon could not even read a new policy.
+func (s *Server) full() bool { return s.handles.count() >= s.maxHandles }
+
 // get returns the handle that the kernel calls id; EBADF if there is none.
 func (t *handles) get(id HandleID) (*handle, syscall.Errno) {
 	t.mu.RLock()

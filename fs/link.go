@@ -27,10 +27,22 @@ func (s *Server) Readlink(c *Caller, num NodeID) (string, syscall.Errno) {
 	if errno != 0 {
 		return "", errno
 	}
-	if path := s.firstPath(n); !s.linkStays(path, target) {
-		return "", s.refuse(c, access{op: policy.Readlink, path: path}, policy.SymlinkEscape)
+	for _, path := range s.pathsOf(n) {
+		if !s.linkStays(path, target) {
+			return "", s.refuse(c, access{op: policy.Readlink, path: path}, policy.SymlinkEscape)
+		}
 	}
 	return target, 0
+}
+
+// linkMayStand reports whether n, if it is a symbolic link, may stand at path: a
+// relative target leads elsewhere from there.
+func (s *Server) linkMayStand(n *node, path vpath.Path) bool {
+	if s.symlinks == SymlinksFollow || n == nil || n.kind != kindFile {
+		return true
+	}
+	target, errno := s.readlink(n)
+	return errno == syscall.EINVAL || errno == 0 && s.linkStays(path, target)
 }
 
 func (s *Server) readlink(n *node) (string, syscall.Errno) {

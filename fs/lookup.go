@@ -37,6 +37,9 @@ func (s *Server) lookup(c *Caller, parent NodeID, name string, out *Entry) sysca
 	}
 	seen := s.changesOf(dir)
 	path, known := s.child(dir, name)
+	if len(path) > maxPath {
+		return syscall.ENAMETOOLONG
+	}
 	snap := s.snap.Load()
 	if known == nil || !known.allows(snap.generation, policy.Stat) {
 		// The errno of a refusal must not depend on whether the name exists when it

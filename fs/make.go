@@ -22,6 +22,9 @@ func (s *Server) vacant(c *Caller, parent NodeID, name string, op policy.Op) (*n
 		return nil, "", errno
 	}
 	path := s.pathOf(dir).Join(name)
+	if len(path) > maxPath {
+		return nil, "", syscall.ENAMETOOLONG
+	}
 	view := s.View()
 	if !dir.hides(view, path) {
 		_, errno := s.locate(view, dir, name, path)
@@ -34,6 +37,10 @@ func (s *Server) vacant(c *Caller, parent NodeID, name string, op policy.Op) (*n
 	}
 	return dir, path, s.gateName(c, dir, path, op)
 }
+
+// maxPath bounds the length of a path in bytes. The daemon keeps that of each
+// directory, so that the memory for a chain of them grows with its square.
+const maxPath = 64 << 10
 
 // Mkdir makes a directory.
 func (s *Server) Mkdir(c *Caller, parent NodeID, name string, mode uint32, out *Entry) syscall.Errno {
@@ -135,6 +142,9 @@ func (s *Server) Link(c *Caller, num, parent NodeID, name string, out *Entry) sy
 	view := s.View()
 	if dir.mount == nil || s.mountAt(view, old) != s.mountAt(view, path) {
 		return s.refuse(c, a, policy.CrossMount)
+	}
+	if !s.linkMayStand(n, path) {
+		return s.refuse(c, a, policy.SymlinkEscape)
 	}
 	if mayGain(view, old, path) {
 		return s.refuse(c, a, policy.Subtree)

@@ -58,6 +58,13 @@ func (s *Server) pathIn(num NodeID, name string) vpath.Path {
 	return s.pathOf(dir).Join(name)
 }
 
+// pathsOf returns every path that n is known by.
+func (s *Server) pathsOf(n *node) []vpath.Path {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return n.pathsLocked(nil)
+}
+
 // firstPath returns a path that n is known by.
 func (s *Server) firstPath(n *node) vpath.Path {
 	s.mu.RLock()

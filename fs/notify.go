@@ -44,12 +44,13 @@ func newNotifications(m *metrics.Metrics) *notifications {
 // kernel that was not there has nothing cached. The former Notifier is not
 // called any more when it returns.
 func (s *Server) Notify(to Notifier) {
-	q := s.notify
-	q.mu.Lock()
-	q.to, q.queue = to, nil
-	clear(q.queued)
-	q.mu.Unlock()
-	q.calls.Wait()
+	for _, q := range [...]*notifications{s.notify, s.names} {
+		q.mu.Lock()
+		q.to, q.queue = to, nil
+		clear(q.queued)
+		q.mu.Unlock()
+		q.calls.Wait()
+	}
 }
 
 // data tells that a node's attributes and content are not what the kernel has.

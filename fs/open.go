@@ -34,6 +34,9 @@ func (s *Server) Open(c *Caller, num NodeID, flags uint32, out *Opened) syscall.
 	if n.isDir() {
 		return syscall.EISDIR
 	}
+	if s.full() {
+		return syscall.ENFILE
+	}
 	generation := s.Generation()
 	if errno := s.gateOpen(c, n, flags); errno != 0 {
 		return errno
@@ -145,6 +148,9 @@ func (s *Server) Create(c *Caller, parent NodeID, name string, flags, mode uint3
 	}
 	if errno != 0 {
 		return errno
+	}
+	if s.full() {
+		return syscall.ENFILE
 	}
 	d, errno := s.openDir(dir)
 	if errno != 0 {

@@ -31,6 +31,9 @@ func (s *Server) Opendir(c *Caller, num NodeID, out *Opened) syscall.Errno {
 	if errno != 0 {
 		return errno
 	}
+	if s.full() {
+		return syscall.ENFILE
+	}
 	if errno := s.placedLately(n); errno != 0 {
 		return errno
 	}

@@ -55,7 +55,7 @@ func (s *Server) invalidate(old, view *overlay.View) {
 		}
 	}
 	for _, d := range entries {
-		s.notify.entry(d.dir.num, d.name)
+		s.names.entry(d.dir.num, d.name)
 	}
 }
 

@@ -33,6 +33,9 @@ func (s *Server) Rename(c *Caller, oldParent NodeID, oldName string, newParent N
 	}
 	m.old, m.node = s.child(from, oldName)
 	m.new, m.replaced = s.child(to, newName)
+	if len(m.new) > maxPath {
+		return syscall.ENAMETOOLONG
+	}
 	if errno := s.gateRename(c, &m); errno != 0 {
 		return errno
 	}
@@ -94,6 +97,9 @@ func (s *Server) gateRename(c *Caller, m *move) syscall.Errno {
 		return 0
 	}
 	if f.kind != kindDir {
+		if !s.linkMayStand(m.node, m.new) {
+			return s.refuse(c, a, policy.SymlinkEscape)
+		}
 		if mayGain(view, m.old, m.new) {
 			return s.refuse(c, a, policy.Subtree)
 		}

@@ -56,7 +56,8 @@ type Server struct {
 	metrics  *metrics.Metrics
 	log      *slog.Logger
 	dirs     *dirCache
-	notify   *notifications
+	notify   *notifications // of data: a page that outlives its right must not wait behind a name
+	names    *notifications // of entries, which a busy directory holds up
 
 	// constant after NewServer
 	mounts     map[vpath.Path]*mount
@@ -69,6 +70,7 @@ type Server struct {
 	gid        uint32
 	started    time.Time
 	stop       chan struct{}
+	maxHandles int // open files and directories; what is left of RLIMIT_NOFILE is the daemon's own
 
 	// moves keeps paths true while they are acted on. Whoever makes or removes a
 	// name holds it for reading, from the decision to the end of the act; who
@@ -127,6 +129,7 @@ func NewServer(c Config) (*Server, error) {
 		log:        c.Log,
 		dirs:       newDirCache(directoryLimit()),
 		notify:     newNotifications(c.Metrics),
+		names:      newNotifications(c.Metrics),
 		mounts:     make(map[vpath.Path]*mount, len(mounts)),
 		unmounted:  c.Metrics.Mount(""),
 		symlinks:   c.Symlinks,
@@ -137,6 +140,7 @@ func NewServer(c Config) (*Server, error) {
 		gid:        uint32(os.Getegid()),
 		started:    time.Now(),
 		stop:       make(chan struct{}),
+		maxHandles: descriptorLimit() / 2,
 		nodes:      make(map[NodeID]*node),
 		files:      make(map[backing.ID]*node),
 		lastNode:   RootID,
@@ -209,6 +213,7 @@ func (s *Server) newRoot() error {
 func (s *Server) Close() {
 	close(s.stop)
 	s.notify.close()
+	s.names.close()
 	s.handles.closeAll()
 	s.dirs.closeAll()
 	for _, m := range s.mounts {
@@ -230,10 +235,13 @@ func (s *Server) Generation() uint64 { return s.snap.Load().generation }
 // OpenHandles returns how many files and directories are open.
 func (s *Server) OpenHandles() int { return s.handles.count() }
 
-func directoryLimit() int {
+func directoryLimit() int { return min(descriptorLimit()/4, directoryDescriptors) }
+
+// descriptorLimit returns how many descriptors the process may have.
+func descriptorLimit() int {
 	var lim unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &lim) != nil {
-		return 256
+		return 1024
 	}
-	return int(min(lim.Cur/4, directoryDescriptors))
+	return int(min(lim.Cur, 1<<30))
 }

@@ -230,7 +230,7 @@ func TestTurnedMapping(t *testing.T) {
 			w := mount(t, allowAll())
 			makeFile(t, w.backing+"/file", "content")
 			cmd := exec.Command("/proc/self/exe")
-			cmd.Env = append(os.Environ(), mapped+"="+w.at+"/file", mappedOp+"="+c.op)
+			cmd.Env = append(os.Environ(), mapped+"="+w.at+"/file", mappedOp+"="+c.op, quickExit)
 			cmd.Stderr = os.Stderr
 			in, err := cmd.StdinPipe()
 			check(t, err, nil, "pipe")
