@@ -71,6 +71,10 @@ func (s *Server) Readdir(c *Caller, id HandleID, off uint64, emit func(e DirEntr
 		}
 		h.listing.entries, h.listing.read, h.listing.generation = entries, true, snap.generation
 	}
+	if off >= uint64(len(h.listing.entries)) {
+		h.listing.entries, h.listing.read = nil, false // read to the end: it is not kept for as long as the directory is open
+		return 0
+	}
 	path := s.pathOf(h.node)
 	for i := off; i < uint64(len(h.listing.entries)); i++ {
 		if h.listing.generation != snap.generation && h.node.hides(snap.view, path.Join(h.listing.entries[i].Name)) {
