@@ -34,7 +34,7 @@ func TestFileAsMount(t *testing.T) {
 	if _, errno := w.Write(caller(), h, []byte("changed"), 0, WriteIn{}); errno != 0 {
 		t.Fatal(name(errno))
 	}
-	if got := file.content(t, "settings.json"); got != "changed.json" {
+	if got := file.content(t, "settings.json"); got != "changeds.json" {
 		t.Errorf("the source holds %q", got)
 	}
 	if got := namesOf(w.listing(t, "/etc")); !slices.Equal(got, []string{".", "..", "settings"}) {
@@ -59,7 +59,7 @@ func TestFileAsMount(t *testing.T) {
 	if n, errno := w.Read(caller(), again, buf[:], 0); string(buf[:n]) != "new" || errno != 0 {
 		t.Errorf("after the host has replaced it: %q, %v", buf[:n], name(errno))
 	}
-	if n, _ := w.Read(caller(), h, buf[:], 0); string(buf[:n]) != "changed.json" {
+	if n, _ := w.Read(caller(), h, buf[:], 0); string(buf[:n]) != "changeds.json" {
 		t.Errorf("by the old descriptor: %q", buf[:n])
 	}
 }

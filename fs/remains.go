@@ -88,3 +88,16 @@ func (s *Server) withRemains(n *node, act func(backing.Object) error) syscall.Er
 	}
 	return syscall.ESTALE
 }
+
+// closeRemains closes what was kept of nodes that the kernel has never
+// forgotten: at an unmount it does not say so.
+func (s *Server) closeRemains() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range s.nodes {
+		if n.kept != nil {
+			n.kept.Close()
+			n.kept = nil
+		}
+	}
+}

@@ -182,6 +182,7 @@ func (s *Server) newMount(m *overlay.Mount, tree backing.Tree) (*mount, error) {
 		}
 	}
 	if err != nil {
+		dir.Close()
 		return nil, fmt.Errorf("stat %s: %w", m.Source, err)
 	}
 	s.inodes.device(st.Dev)
@@ -199,6 +200,7 @@ func (s *Server) newRoot() error {
 		}
 		st, err := dir.Stat()
 		if err != nil {
+			dir.Close()
 			return err
 		}
 		root.kind, root.mount, root.id = kindDir, m, st.ID()
@@ -215,6 +217,7 @@ func (s *Server) Close() {
 	s.notify.close()
 	s.names.close()
 	s.handles.closeAll()
+	s.closeRemains()
 	s.dirs.closeAll()
 	for _, m := range s.mounts {
 		if m.holder != nil {

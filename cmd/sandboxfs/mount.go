@@ -83,10 +83,11 @@ type plan struct {
 	options    mountOptions
 	profile    *profile.Profile
 	began      time.Time // before the profile was read
-	views      []string  // other views below a source, hidden in this one
-	mountpoint string    // host path, without symbolic links
-	auditFile  string    // absolute host path; "" for none
-	socket     string    // absolute host path; "" for none
+	owner      *profile.Owner
+	views      []string // other views below a source, hidden in this one
+	mountpoint string   // host path, without symbolic links
+	auditFile  string   // absolute host path; "" for none
+	socket     string   // absolute host path; "" for none
 }
 
 // mount serves a view in the foreground.
@@ -100,12 +101,17 @@ func (a *app) mount(o mountOptions) error {
 	if err != nil {
 		return err
 	}
+	a.warn(p)
+	return a.serve(p, ready)
+}
+
+// warn prints what is wrong with a profile and no error.
+func (a *app) warn(p *plan) {
 	for _, r := range p.remarks {
 		if r.Warning {
 			a.complain("%s", remarkLine(r))
 		}
 	}
-	return a.serve(p, ready)
 }
 
 // plan reads the profile and checks everything that can be checked beforehand.
@@ -125,7 +131,7 @@ func (o mountOptions) plan() (*plan, error) {
 	if p.built, err = build(loaded, problems, p.files()...); err != nil {
 		return nil, err
 	}
-	p.profile = loaded
+	p.profile, p.owner = loaded, loaded.Owner
 	if p.mountpoint, err = loaded.Mountpoint(o.mountpoint); err != nil {
 		return nil, err
 	}
@@ -152,10 +158,14 @@ func (p *plan) checkFiles() error {
 
 // files are the daemon's files that the profile does not speak of.
 func (p *plan) files() []string {
-	if p.auditFile == "" {
-		return nil
+	var files []string
+	if p.auditFile != "" {
+		files = append(files, p.auditFile)
 	}
-	return []string{p.auditFile}
+	if dir, err := runtimeDir(); err == nil {
+		files = append(files, dir)
+	}
+	return files
 }
 
 // built is the view of a profile, and what it was made from.

@@ -26,10 +26,12 @@ type reloader struct {
 // watch starts what keeps the view up to date, until the daemon is closed.
 func (d *daemon) watch() {
 	r := &reloader{daemon: d, current: d.profile, library: d.library, views: d.views}
+	table, _ := mountinfo.Read()
+	mounted, _ := table.At(d.mountpoint)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := mountinfo.Watch(ctx, r.hideViews); err != nil {
+		if err := mountinfo.Watch(ctx, func() { r.hideViews(); d.dropUnmounted(mounted) }); err != nil {
 			d.log.Warn("views that are mounted below a source from now on are not hidden", "err", err)
 		}
 	})

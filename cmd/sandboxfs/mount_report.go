@@ -24,10 +24,14 @@ func (d *daemon) recorder() (fs.Recorder, error) {
 	if d.options.logFormat == "json" {
 		out = logLines{d.log}
 	}
-	console := audit.NewConsole(out)
-	d.onClose(console.Close)
+	var sink audit.Sink = d.tally
+	if d.tally == nil {
+		console := audit.NewConsole(out)
+		d.onClose(console.Close)
+		sink = console
+	}
 	if d.auditFile == "" {
-		return audit.NewTrail("", d.profile.Dir(), console), nil
+		return audit.NewTrail("", d.profile.Dir(), sink), nil
 	}
 	file, err := audit.OpenLog(d.auditFile)
 	if err != nil {
@@ -35,7 +39,7 @@ func (d *daemon) recorder() (fs.Recorder, error) {
 	}
 	d.audit = file
 	d.onClose(func() { file.Close() })
-	return audit.NewTrail("", d.profile.Dir(), file, console), nil
+	return audit.NewTrail("", d.profile.Dir(), file, sink), nil
 }
 
 // listen serves handler where the options say.
@@ -88,6 +92,12 @@ func (a *app) logger(format string) *slog.Logger {
 		return slog.New(slog.NewJSONHandler(a.stderr, nil))
 	}
 	return slog.New(slog.NewTextHandler(a.stderr, nil))
+}
+
+// warnings returns a log that leaves a terminal to the command on it unless
+// something is wrong.
+func (a *app) warnings() *slog.Logger {
+	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
 // say writes one line to stderr, in the form of the log where that is for

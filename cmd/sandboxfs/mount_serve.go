@@ -34,15 +34,29 @@ type daemon struct {
 	server  *fs.Server
 	mount   *bazil.Mount
 	audit   *audit.Log // nil without an audit file
+	tally   *tally     // of run; nil where refusals are printed as they come
+	record  *record    // nil if it could not be written
 	served  chan error // what Serve returned
 	ended   atomic.Bool
 	closers []func()
+
+	operations func() int // decided so far
+}
+
+// daemon returns the daemon of p, which has not begun.
+func (a *app) daemon(p *plan) *daemon {
+	return &daemon{plan: p, app: a, log: a.logger(p.options.logFormat), served: make(chan error, 1)}
 }
 
 // serve mounts the view of p, says so, and returns when it is unmounted.
 func (a *app) serve(p *plan, ready *readiness) error {
-	d := &daemon{plan: p, app: a, log: a.logger(p.options.logFormat), served: make(chan error, 1)}
+	d := a.daemon(p)
 	defer d.close()
+	if r, err := newRecord(record{Mountpoint: p.mountpoint, Profile: p.options.profile, Config: p.options.config}); err == nil {
+		d.keep(r)
+	} else {
+		d.log.Warn("sandboxfs exec will not find this view", "err", err)
+	}
 	signals := catch()
 	defer signal.Stop(signals)
 
@@ -67,7 +81,7 @@ func catch() chan os.Signal {
 	if !signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(signals, syscall.SIGHUP)
 	}
-	signal.Ignore(syscall.SIGPIPE)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // not Ignore, which children inherit
 	return signals
 }
 
@@ -76,6 +90,17 @@ func catch() chan os.Signal {
 func (d *daemon) start() (addr string, err error) {
 	registry := metrics.NewRegistry()
 	d.metrics = metrics.New(registry, version)
+	d.operations = func() (sum int) {
+		families, _ := registry.Gather() // an error comes with what could be gathered
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				if f.GetName() == "sandboxfs_decisions_total" {
+					sum += int(m.GetCounter().GetValue())
+				}
+			}
+		}
+		return sum
+	}
 	recorder, err := d.recorder()
 	if err != nil {
 		return "", err
@@ -155,6 +180,7 @@ func (d *daemon) wait(signals <-chan os.Signal) error {
 // drain unmounts and waits for the last open files. A second signal ends it at
 // once.
 func (d *daemon) drain(signals <-chan os.Signal) error {
+	d.dropContainer()
 	err := d.mount.Unmount(false)
 	if errors.Is(err, unix.EBUSY) {
 		d.say("%s is in use by %s; it is detached, and its open files are waited for", d.mountpoint, describeUsers(d.mountpoint))

@@ -20,7 +20,7 @@ func (d *daemon) mountView(recorder fs.Recorder) error {
 	}
 	d.server, err = fs.NewServer(fs.Config{
 		View: d.view, Trees: trees, Recorder: recorder, Metrics: d.metrics, Log: d.log,
-		Symlinks: symlinks[d.profile.Symlinks], Owner: owner(d.profile), Mountpoint: d.mountpoint,
+		Symlinks: symlinks[d.profile.Symlinks], Owner: owner(d.owner), Mountpoint: d.mountpoint,
 	})
 	if err != nil {
 		closeTrees(trees)
@@ -34,7 +34,7 @@ func (d *daemon) mountView(recorder fs.Recorder) error {
 		d.server.Close()
 		return mountError(d.mountpoint, err)
 	}
-	if !others {
+	if !others && d.tally == nil {
 		d.say("note: only this user sees the view, because user_allow_other is not set in %s", fuseConf)
 	}
 	d.onClose(d.closeServer)
@@ -68,11 +68,11 @@ var symlinks = map[profile.Symlinks]fs.Symlinks{
 	profile.SymlinksReject: fs.SymlinksReject,
 }
 
-func owner(p *profile.Profile) *fs.Owner {
-	if p.Owner == nil {
+func owner(o *profile.Owner) *fs.Owner {
+	if o == nil {
 		return nil
 	}
-	return &fs.Owner{Uid: p.Owner.UID, Gid: p.Owner.GID}
+	return &fs.Owner{Uid: o.UID, Gid: o.GID}
 }
 
 // fuseConf says whether users may let others into their views.

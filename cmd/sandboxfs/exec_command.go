@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sandboxfs/sandboxfs/internal/profile"
+	"github.com/sandboxfs/sandboxfs/internal/profile/mountinfo"
+	"github.com/sandboxfs/sandboxfs/runner"
+)
+
+func (a *app) execCommand() *cobra.Command {
+	var o jobOptions
+	cmd := &cobra.Command{
+		Use:   "exec MOUNTPOINT -- CMD…",
+		Short: "Run a further command in the container of a live view",
+		Long: "exec runs CMD in the container that belongs to the view at MOUNTPOINT. The first exec\n" +
+			"makes it, and it stays until the view is unmounted; flags that ask for another one\n" +
+			"replace it. Without an engine, each command has a sandbox of its own on the view.",
+		Example: "  sandboxfs exec --image golang:1.26 /mnt/agent -- go test ./...",
+		Args:    wantsCommand("MOUNTPOINT"),
+	}
+	o.define(cmd.Flags())
+	cmd.PreRunE = func(*cobra.Command, []string) error { return o.check() }
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		o.args = args[1:]
+		return a.exec(o, args[0])
+	}
+	return cmd
+}
+
+// exec runs a command on the view that is mounted at name.
+func (a *app) exec(o jobOptions, name string) error {
+	m, err := locateView(name)
+	if err != nil {
+		return err
+	}
+	r := recordOf(m.Point)
+	if r == nil {
+		return fmt.Errorf("%s is not a view of this user", m.Point)
+	}
+	p, problems := profile.Find(r.Profile, r.Config)
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	signals := catchAll()
+	defer signal.Stop(signals)
+	j, err := a.job(o, p, m.Point)
+	if err != nil {
+		return err
+	}
+	defer j.close()
+	if j.docker != nil {
+		j.docker.record = r
+	} else {
+		a.complain("%s", j.where)
+	}
+	code, err := j.run(r.ID, signals)
+	if err != nil {
+		return err
+	}
+	return status(code)
+}
+
+// locateView returns the view that is mounted at name.
+func locateView(name string) (mountinfo.Mount, error) {
+	table, err := mountinfo.Read()
+	if err != nil {
+		return mountinfo.Mount{}, err
+	}
+	at, _, err := mountinfo.Locate(name, table)
+	if err != nil {
+		return mountinfo.Mount{}, err
+	}
+	m, ok := table.At(at)
+	switch {
+	case !ok || !m.Ours():
+		return m, fmt.Errorf("%s is not the mountpoint of a view", at)
+	case mountinfo.Dead(at):
+		return m, fmt.Errorf("the daemon behind %s has died; clear it with: sandboxfs gc", at)
+	}
+	return m, nil
+}
+
+// recordOf returns the record of the live view at point, nil if there is none.
+func recordOf(point string) *record {
+	for _, r := range records() {
+		if r.Mountpoint == point && !r.dead {
+			return r
+		}
+	}
+	return nil
+}
+
+// inSession runs cmd in the container that belongs to the view of d.record.
+func (d *dockerJob) inSession(ctx context.Context, spec runner.Spec, cmd runner.Cmd) (runner.Result, error) {
+	// Before there is one, so that whoever unmounts knows.
+	if err := os.WriteFile(d.record.containerMark(), []byte(d.socket), 0o600); err != nil {
+		return runner.Result{}, err
+	}
+	c, stale, err := d.Ensure(ctx, spec)
+	if stale != "" {
+		d.app.complain("the container is made anew: %s", stale)
+	}
+	if err != nil {
+		return runner.Result{}, err
+	}
+	for _, note := range c.Notes {
+		d.app.complain("%s", note)
+	}
+	return d.Exec(ctx, c, cmd)
+}
+
+// keep has the record removed when the daemon is closed, after all else.
+func (d *daemon) keep(r *record) {
+	d.record = r
+	d.onClose(func() {
+		d.dropContainer()
+		if err := r.remove(); err != nil {
+			d.log.Warn("the record of the view is left; clear it with: sandboxfs gc", "err", err)
+		}
+	})
+}
+
+// dropContainer removes the container that commands on the view were given, if
+// there is one. As long as it is there the kernel does not end the view, which
+// is mounted in it as well.
+func (d *daemon) dropContainer() {
+	if d.record == nil {
+		return
+	}
+	socket, err := os.ReadFile(d.record.containerMark())
+	if err != nil {
+		return
+	}
+	if err := removeContainer(d.record.ID, string(socket)); err != nil {
+		d.log.Warn("the container of the view is left; clear it with: sandboxfs gc", "err", err)
+		return
+	}
+	os.Remove(d.record.containerMark())
+}
+
+// dropUnmounted removes the container once the view is not mounted any more
+// outside of it.
+func (d *daemon) dropUnmounted(mounted mountinfo.Mount) {
+	if table, err := mountinfo.Read(); err == nil && !table.Has(mounted.ID) {
+		d.dropContainer()
+	}
+}
+
+// removeContainer removes the container of a session.
+func removeContainer(session, socket string) error {
+	docker, err := collector(socket)
+	if err != nil {
+		return err
+	}
+	defer docker.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	return docker.Remove(ctx, session)
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
+
+	"github.com/sandboxfs/sandboxfs/runner"
+)
+
+// exitTimeout is the code of a command whose time was over, as of timeout(1).
+const exitTimeout = 124
+
+// jobOptions are the flags that run and exec share: what to run, and where.
+type jobOptions struct {
+	backend string // "docker", "local", or "" for what there is
+	image   string
+	network string
+	timeout time.Duration
+	env     []string
+	args    []string
+}
+
+// runOptions is the command line of run.
+type runOptions struct {
+	jobOptions
+	profile string
+	at      string
+	config  string
+	audit   string
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var o runOptions
+	cmd := &cobra.Command{
+		Use:   "run PROFILE -- CMD…",
+		Short: "Run a command in a sandbox that sees the view of a profile",
+		Long: "run mounts the view of PROFILE at a place of its own, runs CMD in a sandbox where\n" +
+			"nothing of the host but the view can be written, and unmounts. It exits with CMD's\n" +
+			"code, with 128 and the signal that killed it, or with 124 if its time was over.\n\n" +
+			"Last on stderr it says what was denied, and how to allow it.",
+		Example: "  sandboxfs run ~/project -- sh\n  sandboxfs run --network local profile.yaml -- claude",
+		Args:    wantsCommand("PROFILE"),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.at, "at", "", "mount at this empty directory, which CMD sees at the same path")
+	flags.StringVar(&o.audit, "audit", "", "append refusals and audited operations to this file, one JSON object per line")
+	flags.StringVar(&o.config, "config", "", "config that holds PROFILE when that is a name (default: the user's, then /etc/sandboxfs/config.yaml)")
+	o.jobOptions.define(flags)
+	cmd.PreRunE = func(*cobra.Command, []string) error { return o.check() }
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		o.profile, o.args = args[0], args[1:]
+		return a.run(o)
+	}
+	return cmd
+}
+
+func (o *jobOptions) define(flags *pflag.FlagSet) {
+	flags.StringVar(&o.backend, "backend", "", "docker or local (default: docker if an image is named and an engine answers, else local)")
+	flags.StringArrayVar(&o.env, "env", nil, "set a variable: NAME=value, or NAME for the value that it has here; may be repeated")
+	flags.StringVar(&o.image, "image", "", "image of the container (default: that of the profile)")
+	flags.StringVar(&o.network, "network", "off", "off, isolated (the internet alone; docker only) or local (what the host reaches)")
+	flags.DurationVar(&o.timeout, "timeout", 0, "kill CMD and all that it started after this time, such as 90s or 10m")
+}
+
+// check refuses flags that make no sense.
+func (o *jobOptions) check() error {
+	switch {
+	case !slices.Contains([]string{"", "docker", "local"}, o.backend):
+		return usageError{fmt.Errorf("--backend %q is neither docker nor local", o.backend)}
+	case o.networkName() == "":
+		return usageError{fmt.Errorf("--network %q is none of off, isolated, local", o.network)}
+	case o.backend == "local" && o.image != "":
+		return usageError{errors.New("--image is for containers, and --backend local uses the programs of this host")}
+	case o.timeout < 0:
+		return usageError{fmt.Errorf("--timeout %v is negative", o.timeout)}
+	}
+	return nil
+}
+
+func (o *jobOptions) networkName() runner.Network {
+	return map[string]runner.Network{
+		"off": runner.NetworkNone, "isolated": runner.NetworkIsolated, "local": runner.NetworkLocal,
+	}[o.network]
+}
+
+// wantsCommand checks that a command line has one argument and, after a double
+// dash, a command.
+func wantsCommand(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if cmd.ArgsLenAtDash() == 1 && len(args) > 1 {
+			return nil
+		}
+		return fmt.Errorf("%s wants %s -- CMD…, with the dashes before the command", cmd.Name(), name)
+	}
+}
+
+// run mounts, runs and unmounts.
+func (a *app) run(o runOptions) (err error) {
+	unix.Umask(0) // as in mount
+	d, err := a.prepareRun(o)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	signals := catchAll()
+	job, err := a.job(o.jobOptions, d.profile, d.mountpoint)
+	if err != nil {
+		return err
+	}
+	defer job.close()
+	if os.Geteuid() == 0 || job.docker != nil {
+		d.owner = job.owner()
+	} else {
+		d.owner = nil // this user, who is the one in the sandbox
+	}
+	a.complain("%s", job.where)
+	if _, err := d.start(); err != nil {
+		return err
+	}
+	mounted := true
+	defer func() {
+		if mounted { // only a panic leads here
+			d.mount.Unmount(true)
+		}
+	}()
+	began := time.Now()
+	code, err := job.run(d.record.ID, signals)
+	took := time.Since(began)
+	err = errors.Join(err, d.drain(signals))
+	mounted = false
+	d.summarize(took)
+	if err != nil {
+		return err
+	}
+	return status(code)
+}
+
+// prepareRun reads the profile and checks all that can be checked before
+// anything is mounted. What it has made goes with the daemon's close.
+func (a *app) prepareRun(o runOptions) (d *daemon, err error) {
+	at := o.at
+	if at != "" {
+		if at, err = filepath.Abs(at); err != nil {
+			return nil, err
+		}
+	}
+	r, err := newRecord(record{Mountpoint: at, Profile: o.profile, Config: o.config})
+	if err != nil {
+		return nil, fmt.Errorf("no place for a mountpoint: %w", err)
+	}
+	m := mountOptions{profile: o.profile, config: o.config, mountpoint: r.Mountpoint, metrics: "off", audit: o.audit, logFormat: "text"}
+	p, err := m.plan()
+	if err != nil {
+		return nil, errors.Join(err, r.remove())
+	}
+	a.warn(p)
+	d = a.daemon(p)
+	d.log = a.warnings()
+	d.tally = newTally()
+	d.keep(r)
+	return d, nil
+}

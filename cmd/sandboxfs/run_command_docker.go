@@ -1,0 +1,122 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/sandboxfs/sandboxfs/internal/profile"
+	"github.com/sandboxfs/sandboxfs/internal/strictyaml"
+	"github.com/sandboxfs/sandboxfs/runner"
+)
+
+// dockerJob is a runner of containers for one profile.
+type dockerJob struct {
+	*runner.Docker
+	app   *app
+	image string
+	named bool   // somebody named the image
+	user  string // "uid:gid"
+	off   bool   // the profile says that there are to be no containers
+
+	socket string  // of the engine; "" for the default one
+	record *record // of the view whose container is used; nil for one of its own
+}
+
+func newDockerJob(a *app, p *profile.Profile, o jobOptions) (*dockerJob, error) {
+	s, named, err := dockerSettings(p.Docker, o.image)
+	if err != nil {
+		return nil, err
+	}
+	d := &dockerJob{app: a, image: s.Image, named: named, user: runner.DefaultUser, socket: s.SocketPath}
+	if p.Docker != nil && p.Docker.Enabled.Set() {
+		d.off = !p.Docker.Enabled.V
+	}
+	if p.Owner != nil {
+		d.user = fmt.Sprintf("%d:%d", p.Owner.UID, p.Owner.GID)
+	}
+	d.Docker, err = runner.New(s, a.warnings())
+	return d, err
+}
+
+// dockerSettings are the settings that a profile's block means, stricter than
+// its defaults where it says nothing: the root file system is read-only. They
+// say whether the profile or the command line named an image.
+func dockerSettings(d *profile.Docker, image string) (s runner.Settings, named bool, err error) {
+	dir, err := runtimeDir()
+	if err != nil {
+		return s, false, err
+	}
+	s = runner.Settings{
+		Image: image, ReadOnly: true, StateDir: dir, Instance: dockerInstance(),
+		HostPaths: runner.HostPaths{Root: os.Getenv("SANDBOX_ROOT"), HostRoot: os.Getenv("SANDBOX_HOST_PATH")},
+	}
+	if d != nil {
+		s.SocketPath, s.Runtime = d.SocketPath.V, d.Runtime.V
+		s.UnconfinedSecurity = d.UnconfinedSecurity.V
+		s.CapAdd, s.CapDrop = texts(d.CapAdd), texts(d.CapDrop)
+		s.IsolatedDNS, s.LocalDNS = texts(d.IsolatedDNSServers), texts(d.LocalDNSServers)
+		if d.ReadOnly.Set() {
+			s.ReadOnly = d.ReadOnly.V
+		}
+		if image == "" {
+			s.Image, s.Tag = d.Image.V, d.Tag.V
+		}
+	}
+	named = s.Image != ""
+	s.Image = cmp.Or(s.Image, "sandboxfs-sandbox")
+	return s, named, nil
+}
+
+// texts returns the plain words of list; one that is not set stays nil, which
+// differs from an empty one.
+func texts(list []strictyaml.String) []string {
+	if list == nil {
+		return nil
+	}
+	words := []string{}
+	for _, s := range list {
+		words = append(words, s.V)
+	}
+	return words
+}
+
+// dockerInstance keeps the containers of users apart who share an engine.
+func dockerInstance() string { return fmt.Sprintf("run-%d", os.Geteuid()) }
+
+// usable says why containers cannot be used. Nobody has asked for one unless
+// wanted is set or an image is named.
+func (d *dockerJob) usable(wanted bool) error {
+	if !wanted && d.off {
+		return errors.New("docker.enabled is false in the profile")
+	}
+	if !wanted && !d.named {
+		return errors.New("no image is named")
+	}
+	if os.Geteuid() != 0 && !userAllowOther(fuseConf) {
+		return fmt.Errorf("a container does not see the view of an ordinary user unless %s has user_allow_other; echo user_allow_other >> %s", fuseConf, fuseConf)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return d.Ping(ctx)
+}
+
+// run runs cmd in the container of d.record, or in one of its own.
+func (d *dockerJob) run(ctx context.Context, spec runner.Spec, cmd runner.Cmd) (runner.Result, error) {
+	if _, err := d.FindHostPaths(ctx); err != nil {
+		return runner.Result{}, err
+	}
+	if d.record != nil {
+		return d.inSession(ctx, spec, cmd)
+	}
+	return d.Docker.Run(ctx, spec, cmd)
+}
+
+func (d *dockerJob) close() {
+	if d != nil && d.Docker != nil {
+		d.Docker.Close()
+	}
+}

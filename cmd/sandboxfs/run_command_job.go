@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sandboxfs/sandboxfs/internal/profile"
+	"github.com/sandboxfs/sandboxfs/internal/vpath"
+	"github.com/sandboxfs/sandboxfs/overlay"
+	"github.com/sandboxfs/sandboxfs/runner"
+)
+
+// job is a command that is to run on a view, and what runs it.
+type job struct {
+	app     *app
+	options jobOptions
+	spec    runner.Spec
+	where   string // says in which kind of sandbox, and why
+
+	// one of them
+	local  *runner.Local
+	docker *dockerJob
+}
+
+// job chooses the backend for a command on the view of p at mountpoint, which
+// need not be mounted yet.
+func (a *app) job(o jobOptions, p *profile.Profile, mountpoint string) (*job, error) {
+	j := &job{app: a, options: o}
+	j.spec.Binds, j.spec.Dir = binds(p, mountpoint)
+	if j.spec.Dir == "" {
+		return nil, fmt.Errorf("profile %s shows files alone, and a command needs a directory to start in; add a mount of one", p.Name)
+	}
+	j.spec.Network = o.networkName()
+	why := ""
+	if o.backend != "local" {
+		var err error
+		if j.docker, err = newDockerJob(a, p, o); err == nil {
+			err = j.docker.usable(o.backend == "docker")
+		}
+		if err == nil {
+			j.spec.User = j.docker.user
+			j.where = "runs in a container of " + j.docker.image
+			return j, nil
+		}
+		j.docker.close()
+		if j.docker = nil; o.backend == "docker" || o.image != "" && !errors.Is(err, runner.ErrEngine) {
+			return nil, err
+		}
+		why = fmt.Sprintf(" (%v)", err)
+	}
+	j.where = "runs in a sandbox of this host's programs" + why
+	j.spec.User = runner.LocalUser()
+	if owner := p.Owner; owner != nil && os.Geteuid() == 0 {
+		j.spec.User = fmt.Sprintf("%d:%d", owner.UID, owner.GID)
+	}
+	var err error
+	j.local, err = runner.NewLocal(runner.Limits{})
+	return j, err
+}
+
+func (j *job) close() { j.docker.close() }
+
+// owner is the user that the command runs as, and is therefore to own what the
+// owner of a source owns.
+func (j *job) owner() *profile.Owner {
+	var o profile.Owner
+	if _, err := fmt.Sscanf(j.spec.User, "%d:%d", &o.UID, &o.GID); err != nil {
+		return nil
+	}
+	return &o
+}
+
+// binds are the parts of a view that a command sees, and where it starts. A
+// profile with a root is seen at the mountpoint; otherwise each mount is at its
+// own path, so that the paths of the host hold.
+func binds(p *profile.Profile, mountpoint string) (list []runner.Bind, dir string) {
+	for _, m := range p.Mounts {
+		if m.Target == vpath.Root {
+			return []runner.Bind{{Source: mountpoint, Target: mountpoint}}, mountpoint
+		}
+	}
+	for _, m := range p.Mounts {
+		if dir == "" && m.Kind == overlay.KindDir {
+			dir = string(m.Target)
+		}
+		if !coveredBy(p.Mounts, m.Target) {
+			list = append(list, runner.Bind{Source: filepath.Join(mountpoint, string(m.Target)), Target: string(m.Target)})
+		}
+	}
+	return list, dir
+}
+
+// coveredBy reports whether target lies below that of another mount, which
+// shows it as well.
+func coveredBy(mounts []profile.Mount, target vpath.Path) bool {
+	for _, m := range mounts {
+		if m.Target != target && target.Within(m.Target) {
+			return true
+		}
+	}
+	return false
+}
+
+// run runs the command and returns the exit code to end with. Signals that come
+// in are handed on; the second one, and the first to a container, ends it.
+func (j *job) run(session string, signals <-chan os.Signal) (code int, err error) {
+	j.spec.Session = session
+	cmd := runner.Cmd{
+		Args: j.options.args, Dir: j.spec.Dir, Timeout: j.options.timeout,
+		Stdin: j.app.stdin, Stdout: j.app.stdout, Stderr: j.app.stderr,
+	}
+	screen := j.app.screen()
+	if cmd.Env, err = j.env(screen != nil); err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	forward := make(chan unix.Signal, 2)
+	go relay(ctx, signals, forward, cancel, j.local == nil)
+	if screen != nil {
+		if err := screen.raw(); err != nil {
+			return 0, err
+		}
+		defer screen.restore()
+		size := screen.size()
+		cmd.Terminal, cmd.Resize = &size, screen.sizes
+	}
+	var result runner.Result
+	if j.local != nil {
+		result, err = j.local.Run(ctx, j.spec, cmd, forward)
+	} else {
+		result, err = j.docker.run(ctx, j.spec, cmd)
+	}
+	var killed killedBy
+	switch {
+	case errors.Is(err, runner.ErrTimeout):
+		return exitTimeout, nil
+	case errors.As(err, &killed):
+		return 128 + int(killed), nil
+	}
+	return result.ExitCode, err
+}
+
+// killedBy is why a command was ended: a signal that this process got.
+type killedBy unix.Signal
+
+func (k killedBy) Error() string { return "ended by " + unix.Signal(k).String() }
+
+// relay hands the first signal to the command, where that is possible, and lets
+// the next one end it, until ctx is done.
+func relay(ctx context.Context, signals <-chan os.Signal, forward chan<- unix.Signal, cancel context.CancelCauseFunc, atOnce bool) {
+	for {
+		select {
+		case s := <-signals:
+			sig, ok := s.(syscall.Signal)
+			if !ok || sig == unix.SIGUSR1 {
+				continue
+			}
+			if atOnce {
+				cancel(killedBy(sig))
+				return
+			}
+			forward <- sig
+			atOnce = true
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// catchAll returns the signals that a command is told of.
+func catchAll() chan os.Signal {
+	signals := catch()
+	signal.Notify(signals, unix.SIGQUIT)
+	return signals
+}
+
+// passedOn are the variables that a command gets from this process: what tells
+// it of the terminal and the language, and nothing that could be a secret.
+var passedOn = []string{"TERM", "COLORTERM", "NO_COLOR", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME", "LC_COLLATE", "TZ"}
+
+// env is what a command gets besides what its sandbox sets.
+func (j *job) env(terminal bool) ([]string, error) {
+	env := []string{"HOME=/tmp"} // which every sandbox may write to
+	for _, name := range passedOn {
+		if value, ok := os.LookupEnv(name); ok && (terminal || name != "TERM") {
+			env = append(env, name+"="+value)
+		}
+	}
+	if path := absoluteOnly(os.Getenv("PATH")); j.local != nil && path != "" {
+		env = append(env, "PATH="+path)
+	}
+	for _, e := range j.options.env {
+		name, _, ok := strings.Cut(e, "=")
+		if value, here := os.LookupEnv(name); !ok && here {
+			e = name + "=" + value
+		} else if !ok || name == "" {
+			return nil, usageError{fmt.Errorf("--env %s: want NAME=value, or the name of a variable that is set", e)}
+		}
+		env = append(env, e)
+	}
+	return env, nil
+}
+
+// absoluteOnly returns a search path without what depends on the directory.
+func absoluteOnly(list string) string {
+	var dirs []string
+	for _, dir := range filepath.SplitList(list) {
+		if filepath.IsAbs(dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return strings.Join(dirs, ":")
+}

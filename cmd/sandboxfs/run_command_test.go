@@ -1,0 +1,149 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sandboxfs/sandboxfs/internal/audit"
+	"github.com/sandboxfs/sandboxfs/internal/profile"
+	"github.com/sandboxfs/sandboxfs/runner"
+)
+
+func TestRunUsage(t *testing.T) {
+	for _, tt := range []struct {
+		args   []string
+		stderr string
+	}{
+		{[]string{"run", "p"}, "run wants PROFILE -- CMD…"},
+		{[]string{"run", "p", "sh"}, "run wants PROFILE -- CMD…"},
+		{[]string{"run", "--", "p", "sh"}, "run wants PROFILE -- CMD…"},
+		{[]string{"exec", "m"}, "exec wants MOUNTPOINT -- CMD…"},
+		{[]string{"run", "--backend", "vm", "p", "--", "sh"}, `--backend "vm" is neither docker nor local`},
+		{[]string{"run", "--network", "on", "p", "--", "sh"}, `--network "on" is none of off, isolated, local`},
+		{[]string{"run", "--backend", "local", "--image", "i", "p", "--", "sh"}, "--image is for containers"},
+		{[]string{"run", "--timeout", "-1s", "p", "--", "sh"}, "--timeout -1s is negative"},
+		{[]string{"gc", "x"}, "unknown command"},
+	} {
+		code, _, stderr := cli(tt.args...)
+		if code != exitUsage || !strings.HasPrefix(stderr, "sandboxfs: "+tt.stderr) {
+			t.Errorf("sandboxfs %q = %d, %q, want %d, %q", tt.args, code, stderr, exitUsage, tt.stderr)
+		}
+	}
+}
+
+// What fails before anything is mounted leaves no record and no directory.
+func TestRunRefuses(t *testing.T) {
+	dir := tree(t, map[string]string{"runtime/": "", "full/x": "", "p.yaml": "root: full\n", "files.yaml": "mounts:\n  - {source: full/x, target: /x}\n"})
+	t.Setenv("XDG_RUNTIME_DIR", dir+"/runtime")
+	t.Chdir(dir)
+	for _, tt := range []struct {
+		args   []string
+		stderr string
+	}{
+		{[]string{"absent.yaml", "--", "true"}, "absent.yaml: no such file or directory"},
+		{[]string{"--at", "absent", "p.yaml", "--", "true"}, "the mountpoint " + dir + "/absent does not exist"},
+		{[]string{"files.yaml", "--", "true"}, "profile files shows files alone"},
+	} {
+		code, _, stderr := cli(append([]string{"run"}, tt.args...)...)
+		if code != exitFailed || !strings.HasPrefix(stderr, "sandboxfs: "+tt.stderr) {
+			t.Errorf("sandboxfs run %q = %d, %q, want %d, %q", tt.args, code, stderr, exitFailed, tt.stderr)
+		}
+	}
+	if left, _ := filepath.Glob(dir + "/runtime/sandboxfs/*"); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+func TestBinds(t *testing.T) {
+	dir := tree(t, map[string]string{
+		"src/": "", "file": "",
+		"root.yaml": "root: src\nmounts:\n  - {source: file, target: /f}\n",
+		"bare.yaml": "system_mounts: off\nmounts:\n  - {source: file, target: /etc/f}\n  - {source: src, target: /w}\n  - {source: src, target: /w/in}\n",
+	})
+	for name, want := range map[string]struct {
+		binds []runner.Bind
+		dir   string
+	}{
+		"root.yaml": {[]runner.Bind{{Source: "/m", Target: "/m"}}, "/m"},
+		"bare.yaml": {[]runner.Bind{{Source: "/m/etc/f", Target: "/etc/f"}, {Source: "/m/w", Target: "/w"}}, "/w"},
+	} {
+		p, problems := profile.Load(filepath.Join(dir, name))
+		if err := problems.Err(); err != nil {
+			t.Fatal(err)
+		}
+		if got, at := binds(p, "/m"); !slices.Equal(got, want.binds) || at != want.dir {
+			t.Errorf("binds(%s) = %+v in %s, want %+v in %s", name, got, at, want.binds, want.dir)
+		}
+	}
+}
+
+func TestJobEnv(t *testing.T) {
+	for _, name := range passedOn {
+		t.Setenv(name, "")
+		os.Unsetenv(name)
+	}
+	t.Setenv("TERM", "xterm")
+	t.Setenv("LANG", "C.UTF-8")
+	t.Setenv("HERE", "value")
+	t.Setenv("PATH", "/usr/bin:bin::/bin")
+	j := &job{local: &runner.Local{}, options: jobOptions{env: []string{"A=b=c", "HERE", "EMPTY="}}}
+	got, err := j.env(false)
+	want := []string{"HOME=/tmp", "LANG=C.UTF-8", "PATH=/usr/bin:/bin", "A=b=c", "HERE=value", "EMPTY="}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("env = %q, %v, want %q", got, err, want)
+	}
+	for _, bad := range []string{"=x", "NOT_SET_ANYWHERE", ""} {
+		j.options.env = []string{bad}
+		if got, err := j.env(true); err == nil {
+			t.Errorf("env with --env %q = %q, want an error", bad, got)
+		}
+	}
+}
+
+func TestTally(t *testing.T) {
+	c := newTally()
+	for _, e := range []audit.Event{
+		{Rule: "a", At: "p.yaml:3", Path: "/1", Errno: "EACCES", Decision: "deny"},
+		{Rule: "b", Path: "/2", Errno: "ENOENT", Decision: "hide"},
+		{Rule: "b", Path: "/3", Errno: "ENOENT", Decision: "hide"},
+		{Rule: "c", Path: "/4", Decision: "audit"},
+	} {
+		c.Write(e)
+	}
+	groups, sum := c.list()
+	if sum != 3 || len(groups) != 2 || groups[0].rule != "b" || groups[0].count != 2 || groups[0].example.Path != "/2" || rulePlace(groups[1]) != "a (p.yaml:3)" {
+		t.Errorf("list = %+v, %d, want b twice from /2, a once, and 3", groups, sum)
+	}
+}
+
+func TestRecord(t *testing.T) {
+	dir := tree(t, map[string]string{"runtime/": "", "p.yaml": ""})
+	t.Setenv("XDG_RUNTIME_DIR", dir+"/runtime")
+	t.Chdir(dir)
+	r, err := newRecord(record{Profile: "p.yaml"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine := func() *record {
+		for _, o := range records() {
+			if o.ID == r.ID {
+				return o
+			}
+		}
+		return nil
+	}
+	if o := mine(); o == nil || o.dead || !o.Private || o.Profile != dir+"/p.yaml" || !ownedBy(o.Mountpoint, os.Geteuid()) {
+		t.Errorf("record of a live daemon = %+v", o)
+	}
+	r.lock.Close() // as when its process dies
+	o := mine()
+	if o == nil || !o.dead {
+		t.Fatalf("record of a dead daemon = %+v", o)
+	}
+	if err := o.remove(); err != nil || mine() != nil || ownedBy(r.Mountpoint, os.Geteuid()) {
+		t.Errorf("remove = %v, and the record is %+v", err, mine())
+	}
+}

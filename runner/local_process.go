@@ -1,0 +1,226 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// process is a sandbox that runs.
+type process struct {
+	cmd      *exec.Cmd
+	terminal *terminal // nil without
+	out, err *limited
+	status   *os.File // bubblewrap tells of its progress here
+
+	pid    chan int      // the sandbox's process 1, once; closed without if there is none
+	exited chan struct{} // closed when every process is gone
+
+	// set before exited is closed
+	exitCode int
+	began    bool // the command was started
+	failure  error
+}
+
+// start makes the sandbox of b and starts cmd in it.
+func (l *Local) start(b *box, cmd Cmd) (*process, error) {
+	p := &process{
+		cmd: exec.Command(l.tools["bwrap"], append([]string{"--args", fmt.Sprint(argsFD), "--"}, l.command(b, cmd.Args)...)...),
+		out: limit(cmd.Stdout, cmd.OutputLimit), err: limit(cmd.Stderr, cmd.OutputLimit),
+		pid: make(chan int, 1), exited: make(chan struct{}),
+	}
+	filter, err := seccompFilter()
+	if err != nil {
+		return nil, err
+	}
+	passwd, group := accounts(b.spec.User)
+	texts := map[int]string{argsFD: nul(l.args(b)), seccompFD: filter, passwdFD: passwd, groupFD: group}
+	files := make([]*os.File, len(texts)+1) // from descriptor 3 on
+	defer func() {
+		for _, f := range files {
+			f.Close()
+		}
+	}()
+	if p.status, files[statusFD-3], err = os.Pipe(); err != nil {
+		return nil, err
+	}
+	for fd, text := range texts {
+		if files[fd-3], err = inherit(text); err != nil {
+			p.status.Close()
+			return nil, err
+		}
+	}
+	p.cmd.ExtraFiles = files
+	p.cmd.Dir = "/"
+	p.cmd.Env = []string{}
+	p.cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true}
+	if err := p.connect(b, cmd); err != nil {
+		p.status.Close()
+		return nil, err
+	}
+	return p, p.launch()
+}
+
+func nul(args []string) string { return strings.Join(args, "\x00") + "\x00" }
+
+// connect gives the command its input and output: copies of what the caller
+// has, since a descriptor of the host could be opened anew through /proc, with
+// more rights than it was given with.
+func (p *process) connect(b *box, cmd Cmd) error {
+	if cmd.Terminal != nil {
+		t, err := openTerminal(*cmd.Terminal, b.spec.User)
+		if err != nil {
+			return err
+		}
+		p.terminal = t
+		p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = t.slave, t.slave, t.slave
+		t.start(cmd.Stdin, p.out, cmd.Resize)
+		return nil
+	}
+	p.cmd.Stdout, p.cmd.Stderr = p.out, p.err
+	p.cmd.WaitDelay = endWithin
+	if cmd.Stdin == nil {
+		return nil
+	}
+	in, err := p.cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	go func() {
+		io.Copy(in, cmd.Stdin) // it ends with the command
+		in.Close()
+	}()
+	return nil
+}
+
+// launch starts bubblewrap on a thread of its own, which lives as long: the
+// umask that is inherited is that of a thread, and so is the parent whose death
+// ends the sandbox.
+func (p *process) launch() error {
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and the thread ends with this goroutine
+		err := unix.Unshare(unix.CLONE_FS)
+		if err == nil {
+			unix.Umask(0o022)
+			err = p.cmd.Start()
+		}
+		started <- err
+		if err == nil {
+			p.reap()
+		}
+	}()
+	err := <-started
+	if err != nil {
+		p.status.Close()
+	}
+	if p.terminal != nil {
+		p.terminal.slave.Close()
+		if err != nil {
+			p.terminal.master.Close()
+		}
+	}
+	return err
+}
+
+// reap follows the sandbox to its end.
+func (p *process) reap() {
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		defer p.status.Close()
+		p.follow()
+	}()
+	err := p.cmd.Wait()
+	<-told
+	if p.terminal != nil {
+		p.terminal.close()
+	}
+	var exit *exec.ExitError
+	if !p.began {
+		p.exitCode = p.cmd.ProcessState.ExitCode()
+	}
+	if err != nil && !errors.As(err, &exit) {
+		p.failure = err
+	}
+	close(p.exited)
+}
+
+// follow reads what bubblewrap tells: first the process id, and the exit code
+// of a command that it came to start.
+func (p *process) follow() {
+	defer close(p.pid)
+	documents := json.NewDecoder(p.status)
+	for {
+		var d struct {
+			Pid      *int `json:"child-pid"`
+			ExitCode *int `json:"exit-code"`
+		}
+		if documents.Decode(&d) != nil {
+			return
+		}
+		if d.Pid != nil {
+			p.pid <- *d.Pid
+		}
+		if d.ExitCode != nil {
+			p.exitCode, p.began = *d.ExitCode, true
+		}
+	}
+}
+
+// wait returns when the sandbox is gone.
+func (p *process) wait(ctx context.Context, signals <-chan unix.Signal) error {
+	pid := 0
+	ids := p.pid
+	for {
+		select {
+		case pid = <-ids:
+			ids = nil
+		case s := <-signals:
+			p.signal(pid, s)
+		case <-ctx.Done():
+			p.kill(pid)
+			return context.Cause(ctx)
+		case <-p.exited:
+			if p.failure == nil && !p.began {
+				return fmt.Errorf("%w: bubblewrap says why, and ended with code %d", ErrLocal, p.exitCode)
+			}
+			return p.failure
+		}
+	}
+}
+
+// signal sends s to the command. What comes before it runs is lost.
+func (p *process) signal(pid int, s unix.Signal) {
+	group := pid
+	if p.terminal != nil {
+		group = p.terminal.foreground()
+	}
+	if group > 1 {
+		unix.Kill(-group, s)
+	}
+}
+
+// kill ends every process of the sandbox: the kernel does, when process 1 is
+// gone, before anybody hears of its end.
+func (p *process) kill(pid int) {
+	if pid > 1 {
+		unix.Kill(pid, unix.SIGKILL)
+		select {
+		case <-p.exited:
+			return
+		case <-time.After(endWithin):
+		}
+	}
+	p.cmd.Process.Kill()
+	<-p.exited
+}
