@@ -146,7 +146,8 @@ func (r *run) changed(since time.Time) bool {
 		}
 		switch {
 		case !known:
-			changed = changed || s.newest.After(since.Add(-clockStep()))
+			// What a load has led to may have changed since the load read it.
+			changed = changed || r.loaded || s.newest.After(since.Add(-clockStep()))
 		case s.sum != old.sum:
 			changed = true
 		case s.stamp != old.stamp && s.there:
