@@ -5,7 +5,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 what=${1:-all}
 tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+trap 'scripts/engine.sh stop "$tmp/dockerd.pid"; rm -rf "$tmp"' EXIT
 failed=()
 
 # step NAME COMMAND…
@@ -43,6 +43,7 @@ leftovers() {
 }
 
 scripts/setup.sh || exit 1
+scripts/engine.sh start "$tmp/dockerd.pid"
 running >"$tmp/before"
 make --no-print-directory build && go build -o "$tmp/testreport" ./internal/testreport || exit 1
 mapfile -t unit < <(go list ./... | grep -v /integration)

@@ -140,11 +140,11 @@ func randomWork(t *testing.T, dir string) {
 		switch rnd.IntN(4) {
 		case 0:
 			check(t, unix.Ftruncate(fd, int64(off)), nil, "ftruncate(%d)", off)
-			want = append(want, make([]byte, max(0, off-len(want)))...)[:off:off]
+			want = grown(want, off)[:off:off]
 		case 1, 2:
 			text := bytes.Repeat([]byte{byte('a' + i%26)}, n)
 			pwrite(t, fd, string(text), int64(off))
-			want = append(want, make([]byte, max(0, off+n-len(want)))...)
+			want = grown(want, off+n)
 			copy(want[off:], text)
 		case 3:
 			end := min(off+n, len(want))
@@ -158,6 +158,9 @@ func randomWork(t *testing.T, dir string) {
 	}
 	wantContent(t, dir+"/file", string(want))
 }
+
+// grown returns b with zeros behind it, so that it has size bytes at least.
+func grown(b []byte, size int) []byte { return append(b, make([]byte, max(0, size-len(b)))...) }
 
 // direct reads and writes past the page cache, and looks at the same file
 // through it. A file system may not have it (EINVAL).

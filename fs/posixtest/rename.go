@@ -58,29 +58,32 @@ func renameReplaces(t *testing.T, dir string) {
 	wantNames(t, dir, "symlink")
 }
 
+// replace puts a new file in the place of path n times, with numbers for content.
+func replace(path string, n int) error {
+	for i := range n {
+		name := fmt.Sprintf("%s-new%d", path, i)
+		fd, err := unix.Open(name, unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o644)
+		if err != nil {
+			return err
+		}
+		if _, err = unix.Write(fd, []byte(fmt.Sprint(i))); err == nil {
+			err = unix.Rename(name, path)
+		}
+		unix.Close(fd)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // renameIsAtomic replaces a file again and again while it is read by name.
 func renameIsAtomic(t *testing.T, dir string) {
+	const times = 150
 	makeFile(t, dir+"/file", "0")
 	done := make(chan error, 1)
-	go func() {
-		for i := range 150 {
-			name := fmt.Sprintf("%s/new%d", dir, i)
-			fd, err := unix.Open(name, unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o644)
-			if err == nil {
-				_, err = unix.Write(fd, []byte(fmt.Sprint(i)))
-				unix.Close(fd)
-			}
-			if err == nil {
-				err = unix.Rename(name, dir+"/file")
-			}
-			if err != nil {
-				done <- err
-				return
-			}
-		}
-		done <- nil
-	}()
-	for last := 0; last < 149; {
+	go func() { done <- replace(dir+"/file", times) }()
+	for last := 0; last < times-1; {
 		var now int
 		if _, err := fmt.Sscan(content(t, dir+"/file"), &now); err != nil || now < last {
 			t.Fatalf("read %d after %d: %v", now, last, err)
@@ -88,6 +91,7 @@ func renameIsAtomic(t *testing.T, dir string) {
 		last = now
 	}
 	check(t, <-done, nil, "replacing")
+	wantNames(t, dir, "file")
 }
 
 func renameDirectory(t *testing.T, dir string) {
