@@ -69,6 +69,24 @@ func TestTerminate(t *testing.T) {
 	}
 }
 
+// TestForeignNamespace has a daemon end though a mount namespace, copied while
+// the view was mounted, still holds it, as any container that starts does.
+func TestForeignNamespace(t *testing.T) {
+	needRoot(t)
+	m := newWorld(t).view(allowAll)
+	holder := command{}.cmd(t.Context(), "unshare", "--mount", "--propagation", "private", "sh", "-c", "echo copied; exec sleep 1000")
+	out, err := holder.StdoutPipe()
+	must(t, err)
+	must(t, holder.Start())
+	defer func() { holder.Process.Kill(); holder.Wait() }()
+	_, err = out.Read(make([]byte, 1))
+	must(t, err)
+	m.cmd.Process.Signal(syscall.SIGTERM)
+	if err := m.wait(); err != nil {
+		t.Errorf("SIGTERM: %v\n%s", err, m.output.text())
+	}
+}
+
 // TestOutputGoesAway has a daemon live on when whoever read its output has
 // gone, as at the end of "sandboxfs mount … | head".
 func TestOutputGoesAway(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 const (
 	answerWithin = 10 * time.Second // the first answer of a view
 	drainWithin  = 10 * time.Second // the last open files, after a signal
+	idleWithin   = time.Second      // the kernel's end of a view that nobody uses
 )
 
 // daemon is a view that is being served, and all that serves it. What it opens
@@ -85,9 +86,17 @@ func catch() chan os.Signal {
 	return signals
 }
 
-// start opens what the view needs, mounts it and waits for its first answer.
-// It returns the address of the metrics, "" for none.
+// start mounts the view and keeps it up to date from then on. It returns the
+// address of the metrics, "" for none.
 func (d *daemon) start() (addr string, err error) {
+	if addr, err = d.open(); err == nil {
+		d.watch()
+	}
+	return addr, err
+}
+
+// open opens what the view needs, mounts it and waits for its first answer.
+func (d *daemon) open() (addr string, err error) {
 	registry := metrics.NewRegistry()
 	d.metrics = metrics.New(registry, version)
 	d.operations = func() (sum int) {
@@ -116,7 +125,6 @@ func (d *daemon) start() (addr string, err error) {
 		d.mount.Unmount(true)
 		return "", err
 	}
-	d.watch()
 	return addr, nil
 }
 
@@ -182,7 +190,8 @@ func (d *daemon) wait(signals <-chan os.Signal) error {
 func (d *daemon) drain(signals <-chan os.Signal) error {
 	d.dropContainer()
 	err := d.mount.Unmount(false)
-	if errors.Is(err, unix.EBUSY) {
+	busy := errors.Is(err, unix.EBUSY)
+	if busy {
 		d.say("%s is in use by %s; it is detached, and its open files are waited for", d.mountpoint, describeUsers(d.mountpoint))
 		err = d.mount.Unmount(true)
 	}
@@ -190,10 +199,18 @@ func (d *daemon) drain(signals <-chan os.Signal) error {
 		return fmt.Errorf("%w; clear it with: sandboxfs umount %s", err, d.mountpoint)
 	}
 	late := time.After(drainWithin)
+	idle := time.NewTicker(idleWithin)
+	defer idle.Stop()
 	for {
 		select {
 		case err := <-d.served:
 			return err
+		case <-idle.C:
+			// A mount namespace that was copied while the view was mounted still has
+			// it, and nobody there has a file open.
+			if !busy && d.server.OpenHandles() == 0 {
+				return nil
+			}
 		case s := <-signals:
 			if s == syscall.SIGUSR1 {
 				continue

@@ -140,6 +140,7 @@ func (r *record) remove() error {
 	}
 	if err == nil {
 		os.Remove(r.containerMark())
+		os.RemoveAll(r.ground())
 		err = os.Remove(r.file)
 	}
 	if r.lock != nil {
@@ -151,6 +152,9 @@ func (r *record) remove() error {
 // containerMark is the file that says that the view has a container: its text
 // is the engine's socket, empty for the default one.
 func (r *record) containerMark() string { return strings.TrimSuffix(r.file, ".json") + ".container" }
+
+// ground is the directory that a self-test makes its sources in.
+func (r *record) ground() string { return strings.TrimSuffix(r.file, ".json") + ".selftest" }
 
 // records returns the records of this user, dead ones included.
 func records() []*record {

@@ -61,7 +61,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.SetErr(a.stderr)
 	root.AddCommand(
 		a.mountCommand(), a.umountCommand(), a.checkCommand(), a.explainCommand(),
-		a.runCommand(), a.execCommand(), a.gcCommand(), a.resolveCommand(), a.doctorCommand(), a.versionCommand(),
+		a.runCommand(), a.execCommand(), a.gcCommand(), a.resolveCommand(), a.selftestCommand(), a.doctorCommand(), a.versionCommand(),
 	)
 	return root
 }

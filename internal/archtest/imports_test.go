@@ -27,7 +27,7 @@ var rows = []struct {
 		"the server of a view knows no transport, no profile and no session"},
 	{[]string{"fs/bazil", "internal/profile/mountinfo"},
 		"a transport knows the server that it calls, and no policy"},
-	{[]string{"internal/profile", "internal/audit", "internal/approval", "internal/gitx", "runner"},
+	{[]string{"internal/profile", "internal/audit", "internal/approval", "internal/gitx", "internal/selftest", "runner"},
 		"what stands beside the road of data is not known on it"},
 	{[]string{"internal/session"}, "a session is put together from rooms that do not know it"},
 	{[]string{"internal/service", "internal/reload"}, "the verbs know sessions, and not how they are called"},
