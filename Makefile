@@ -7,7 +7,7 @@ VERSION := $(or $(shell git describe --tags --always --dirty 2>/dev/null),dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test race integration lint check bench soak cover setup clean help
+.PHONY: build demo test race integration lint check bench soak fuzz cover setup clean help
 
 build: ## build the static binary bin/sandboxfs
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/sandboxfs ./cmd/sandboxfs
@@ -30,6 +30,9 @@ integration: setup build ## the integration tests alone
 
 soak: setup ## the long suites whole, for hours
 	scripts/test.sh soak
+
+fuzz: ## every fuzz target for SANDBOXFS_FUZZTIME, a minute by default
+	scripts/test.sh fuzz
 
 lint: ## gofmt, go vet, the shape of the imports, and words that do not belong
 	scripts/lint.sh

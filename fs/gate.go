@@ -141,13 +141,23 @@ func (s *Server) settle(c *Caller, snap *snapshot, m *metrics.Mount, a access, v
 		Mount: targetAt(snap.view, a.path), Op: a.op, Path: a.path, To: a.to, Verdict: v, Errno: errno,
 		Pid: c.Pid, Uid: c.Uid, Generation: snap.generation,
 	})
-	if err != nil {
-		s.log.Error("an access could not be recorded", "err", err)
-		if errno == 0 {
-			errno = syscall.EIO
-		}
+	s.recorded(err)
+	if err != nil && errno == 0 {
+		errno = syscall.EIO
 	}
 	return errno
+}
+
+// recorded says in the log when accesses cannot be recorded any more, and when
+// they can again: a line for each would be a way to fill another disk.
+func (s *Server) recorded(err error) {
+	if err != nil {
+		if s.unrecorded.Add(1) == 1 {
+			s.log.Error("an access could not be recorded; the next line on this is when they are again", "err", err)
+		}
+	} else if s.unrecorded.Load() != 0 {
+		s.log.Warn("accesses are recorded again", "missing", s.unrecorded.Swap(0))
+	}
 }
 
 // decide returns the strictest verdict of the view for the paths of n. A

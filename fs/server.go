@@ -85,6 +85,8 @@ type Server struct {
 	handles handles
 	locks   locks
 
+	unrecorded atomic.Int64 // accesses that could not be recorded, since one was
+
 	// mu guards the fields of every node that say so, and those below.
 	mu       sync.RWMutex
 	nodes    map[NodeID]*node

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The one door for tests: test.sh [all|race|integration|soak]. It goes on after
+# The one door for tests: test.sh [all|race|integration|soak|fuzz]. It goes on after
 # a failure, so that one run shows all of them, and fails at the end.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -17,6 +17,16 @@ step() {
 # tests NAME ARGUMENTS…: go test, with its numbers added to the total.
 tests() {
 	step "$1" "$tmp/testreport" -tally "$tmp/tally" "$1" go test -json -count=1 "${@:2}"
+}
+
+# fuzz runs every fuzz target for a while.
+fuzz() {
+	local pkg name
+	for pkg in "${unit[@]}"; do
+		for name in $(go test -list '^Fuzz' "$pkg" | grep '^Fuzz'); do
+			go test -run '^$' -fuzz "^$name\$" -fuzztime "${SANDBOXFS_FUZZTIME:-1m}" "$pkg" || return 1
+		done
+	done
 }
 
 # running lists the mounts and processes of sandboxfs.
@@ -68,9 +78,13 @@ soak)
 	export SANDBOXFS_SOAK=1
 	tests unit -race -timeout 0 "${unit[@]}"
 	tests integration -timeout 0 ./integration/...
+	step fuzz fuzz
+	;;
+fuzz)
+	step fuzz fuzz
 	;;
 *)
-	echo "usage: test.sh [all|race|integration|soak]" >&2
+	echo "usage: test.sh [all|race|integration|soak|fuzz]" >&2
 	exit 2
 	;;
 esac
