@@ -38,15 +38,27 @@ func TestMain(m *testing.M) {
 
 // recorder keeps what the gate records.
 type recorder struct {
-	mu  sync.Mutex
-	got []fs.Access
+	mu   sync.Mutex
+	got  []fs.Access
+	then func(fs.Access) // called with what was recorded; may be nil
 }
 
 func (r *recorder) Record(a fs.Access) error {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.got = append(r.got, a)
+	then := r.then
+	r.mu.Unlock()
+	if then != nil {
+		then(a)
+	}
 	return nil
+}
+
+// hold sets what happens to a request after it was recorded.
+func (r *recorder) hold(then func(fs.Access)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.then = then
 }
 
 func (r *recorder) count() int {

@@ -39,10 +39,11 @@ type loop struct {
 	// busy is the serial number of the request that the leader handles in
 	// place, 0 for none. Whoever sets it from that number to 0 has the token: the
 	// leader when it is done, Yield, or the watchdog.
-	busy   atomic.Uint64
-	serial atomic.Uint64
-	asleep atomic.Bool   // the watchdog is
-	awake  chan struct{} // wakes it
+	busy    atomic.Uint64
+	request atomic.Uint64 // the kernel's number of that request
+	serial  atomic.Uint64
+	asleep  atomic.Bool   // the watchdog is
+	awake   chan struct{} // wakes it
 
 	interrupts interrupts
 }
@@ -72,7 +73,7 @@ func (l *loop) serve() error {
 	go l.watch()
 	l.promote()
 	<-l.ended
-	l.interrupts.all() // nobody is left to wait for them
+	l.interrupts.end() // nobody is left to wait for them
 	l.workers.Wait()
 	return l.err
 }
@@ -83,6 +84,35 @@ func (l *loop) promote() {
 	if l.idle.Load() == 0 {
 		l.workers.Add(1)
 		go newWorker(l).run()
+	}
+}
+
+// rest counts a worker as idle, or reports that there are enough. A worker that
+// leaves is never counted: promote would hand it the token.
+func (l *loop) rest() bool {
+	for {
+		n := l.idle.Load()
+		if n >= idleWorkers {
+			return false
+		}
+		if l.idle.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// handOver lets another worker read while the leader goes on with the request
+// of that serial number. From then on an INTERRUPT of it can be read, and is
+// kept for it.
+func (l *loop) handOver(serial uint64, id fuse.RequestID) {
+	l.interrupts.mu.Lock()
+	handed := l.busy.CompareAndSwap(serial, 0)
+	if handed {
+		l.interrupts.addLocked(id)
+	}
+	l.interrupts.mu.Unlock()
+	if handed {
+		l.promote()
 	}
 }
 
@@ -129,8 +159,8 @@ func (l *loop) watch() {
 		case <-tick.C:
 		}
 		now := l.busy.Load()
-		if now != 0 && now == seen && l.busy.CompareAndSwap(now, 0) {
-			l.promote()
+		if now != 0 && now == seen {
+			l.handOver(now, fuse.RequestID(l.request.Load()))
 		}
 		seen = now
 		if s := l.serial.Load(); s != serial {
@@ -163,48 +193,5 @@ func (l *loop) wake() {
 		case l.awake <- struct{}{}:
 		default:
 		}
-	}
-}
-
-// interrupts are the requests that wait, by the kernel's number.
-type interrupts struct {
-	mu      sync.Mutex
-	waiting map[fuse.RequestID]chan struct{}
-}
-
-func (i *interrupts) add(id fuse.RequestID) chan struct{} {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.waiting == nil {
-		i.waiting = make(map[fuse.RequestID]chan struct{})
-	}
-	ch := make(chan struct{})
-	i.waiting[id] = ch
-	return ch
-}
-
-func (i *interrupts) remove(id fuse.RequestID) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	delete(i.waiting, id)
-}
-
-// interrupt ends the wait of a request.
-func (i *interrupts) interrupt(id fuse.RequestID) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if ch := i.waiting[id]; ch != nil {
-		close(ch)
-		delete(i.waiting, id)
-	}
-}
-
-// all ends every wait.
-func (i *interrupts) all() {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for id, ch := range i.waiting {
-		close(ch)
-		delete(i.waiting, id)
 	}
 }

@@ -17,8 +17,7 @@ type worker struct {
 	// of the request under way
 	request   fuse.RequestID
 	serial    uint64
-	yielded   bool
-	interrupt chan struct{}
+	interrupt <-chan struct{} // nil before Yield
 }
 
 func newWorker(l *loop) *worker {
@@ -30,8 +29,7 @@ func (w *worker) run() {
 	l := w.loop
 	defer l.workers.Done()
 	for {
-		if l.idle.Add(1) > idleWorkers {
-			l.idle.Add(-1)
+		if !l.rest() {
 			return
 		}
 		select {
@@ -55,8 +53,8 @@ func (w *worker) run() {
 func (w *worker) handle(req fuse.Request) bool {
 	l := w.loop
 	hdr := req.Hdr()
-	w.request, w.yielded, w.interrupt = hdr.ID, false, nil
-	w.serial = l.serial.Add(1)
+	w.request, w.serial, w.interrupt = hdr.ID, l.serial.Add(1), nil
+	l.request.Store(uint64(w.request))
 	l.busy.Store(w.serial)
 	l.wake()
 
@@ -65,21 +63,18 @@ func (w *worker) handle(req fuse.Request) bool {
 	w.dispatch(&c, req).Observe(time.Since(start))
 	(&fuse.ForgetRequest{Header: *hdr}).Respond() // gives the message back to the library's pool
 
-	if w.interrupt != nil {
-		l.interrupts.remove(w.request)
+	if l.busy.CompareAndSwap(w.serial, 0) {
+		return true
 	}
-	return l.busy.CompareAndSwap(w.serial, 0)
+	l.interrupts.remove(w.request)
+	return false
 }
 
 // Yield lets another worker read.
 func (w *worker) Yield() {
-	if w.yielded {
-		return
-	}
-	w.yielded = true
-	w.interrupt = w.loop.interrupts.add(w.request)
-	if w.loop.busy.CompareAndSwap(w.serial, 0) {
-		w.loop.promote()
+	if w.interrupt == nil {
+		w.loop.handOver(w.serial, w.request)
+		w.interrupt = w.loop.interrupts.of(w.request)
 	}
 }
 
