@@ -27,6 +27,11 @@ const (
 	fopenKeepCache = 1 << 1
 )
 
+// lastErrno is the highest errno that the kernel takes (linux/fs/fuse/dev.c,
+// 6.18). A reply with a higher one is no reply: the caller would wait for good.
+// File systems let such numbers out, as NFS does 524.
+const lastErrno = 511
+
 var order = binary.NativeEndian
 
 // payload returns n bytes of room behind the header, not cleared.
@@ -36,6 +41,9 @@ func (w *worker) payload(n int) []byte { return w.out[headerSize : headerSize+n]
 // device means that nobody waits any more: the request was interrupted, or the
 // view is gone.
 func (w *worker) reply(errno syscall.Errno, n int) {
+	if errno > lastErrno {
+		errno = syscall.EIO
+	}
 	if errno != 0 {
 		n = 0
 	}

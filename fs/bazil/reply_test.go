@@ -63,6 +63,28 @@ func TestReplySizes(t *testing.T) {
 	}
 }
 
+// TestErrnoOfTheKernelsOwn has the backing fail with a number that no program
+// is meant to see.
+func TestErrnoOfTheKernelsOwn(t *testing.T) {
+	tree := backing.NewMemory()
+	tree.Fail = func(op, name string) error {
+		if name == "odd" {
+			return syscall.Errno(524) // ENOTSUPP of the kernel
+		}
+		return nil
+	}
+	w := mountView(t, "/memory", rootView(t, "/memory", allowAll()), tree)
+	ended := make(chan error, 1)
+	go func() { ended <- unix.Lstat(w.at+"/odd", new(unix.Stat_t)) }()
+	select {
+	case err := <-ended:
+		check(t, err, syscall.EIO, "lstat")
+	case <-time.After(20 * time.Second):
+		unix.Unmount(w.at, unix.MNT_FORCE) // ends what waits, and fails
+		t.Error("a caller waits for an answer that the kernel did not take")
+	}
+}
+
 // TestPutEntry reads an entry back field by field, in the order of linux/fuse.h.
 func TestPutEntry(t *testing.T) {
 	b := []byte(strings.Repeat("\xff", entrySize)) // buffers are used again
