@@ -76,6 +76,7 @@ var owners = []struct{ module, owner, reason string }{
 	{"bazil.org/fuse", "fs/bazil", "the server must work over another transport, and without one"},
 	{"github.com/fsnotify/fsnotify", "internal/reload", "a second watcher would miss what the first one learnt"},
 	{"github.com/bmatcuk/doublestar", "policy", "a glob that is matched elsewhere is a second decision"},
+	{"golang.org/x/text", "internal/vpath", "which names are alike is said in one place, by vpath.Fold"},
 	{"github.com/spf13/cobra", "cmd/sandboxfs", "nothing but the command line reads flags"},
 }
 
