@@ -104,18 +104,33 @@ func TestGuards(t *testing.T) {
 			mkdir,rmdir,rename,chmod /w/.git/hooks /w/.git/modules/a/hooks: allow hooks-directory
 			create,symlink,link,mknod,unlink,write /w/.git/hooks: deny builtin:guard:git
 			create,write,unlink /w/.git/index.lock /w/.git/refs/heads/hooks/x /w/src/hooks/use.ts /w/.github/hooks/x: allow everything-else
+			create,write,rename /u/.gitconfig /u/.config/git/config /w/.GITCONFIG: deny builtin:guard:git
+			create /w/.GIT/hooks/update /w/.git/Hooks/update /w/.git./hooks/update /w/git~1/hooks/update /w/.gıt/hookſ/update: deny builtin:guard:git
+			create,link /w/.git/hooks/update:x.sample /w/.git/HOOKS/x.sample: deny builtin:guard:git
 			create,write,rename /w/.git/config /w/.git: allow everything-else`,
 		"shell": `
 			read,open,stat /home/u/.bashrc: allow
 			create,write,unlink,rename,symlink /home/u/.bashrc /.profile /w/.envrc /u/.config/fish/config.fish /u/.zshenv: deny builtin:guard:shell
+			create,write /u/.zsh/a /u/.config/systemd/user/x.service /u/Library/LaunchAgents/x.plist /u/.ssh/config: deny builtin:guard:shell
+			create,write,rename /w/.tool-versions /w/mise.toml /w/.mise.toml /w/mise.local.toml /w/.config/mise.toml /w/.mise/config.toml: deny builtin:guard:shell
+			create,write /w/.irbrc /w/.Rprofile /w/.gdbinit: deny builtin:guard:shell
+			create,write /w/.ENVRC /w/.envrc. /w/.Bashrc /w/bashrc~1 /NODE_MODULES/.envrc: deny builtin:guard:shell
+			create,write /w/.nvmrc /w/.npmrc /w/.python-version /w/.editorconfig /w/.husky/pre-commit /w/mise/x.toml /w/library/x /w/.ssh/known_hosts: allow
 			create,write /home/u/.bash_history /w/profile /w/.env /w/node_modules/x/.profile: allow`,
 		"editors": `
 			read,list,stat /w/.vscode/tasks.json /w/.vscode: allow
 			create,write,mkdir,rename /w/.vscode /w/.vscode/tasks.json /w/.idea/workspace.xml /w/x.code-workspace /w/.dir-locals.el: deny builtin:guard:editors
+			create,write /w/.VSCode/tasks.json /w/.ıdea/x /w/.idea:x/y /w/vscode~1/tasks.json /w/.Vscode: deny builtin:guard:editors
+			create,write /w/.helix/languages.toml /w/.vim/coc-settings.json /w/x.sublime-project /w/_vimrc /u/.config/nvim/init.lua: deny builtin:guard:editors
 			create,write /w/.vscodeignore /w/vscode/x /w/node_modules/x/.vscode/settings.json: allow`,
 		"agents": `
 			read,list,stat /w/.claude /w/.mcp.json: allow
 			create,write,rename,link /w/.mcp.json /w/.claude/settings.local.json /w/.claude/hooks/x.sh /w/.cursor/mcp.json /w/.codex/config.toml: deny builtin:guard:agents
+			create,write,rename /w/.gemini/settings.json /w/.gemini/.env /w/.gemini/commands/a.toml /w/.github/hooks/a.json /w/.windsurf/hooks.json: deny builtin:guard:agents
+			create,write,rename /w/.clinerules/hooks/x /w/.roo/mcp.json /w/.continue/config.yaml /w/.aider.conf.yml /w/opencode.json: deny builtin:guard:agents
+			create,write,rename /w/.opencode/plugin/x.ts /w/.opencode/node_modules/p/index.js /w/.amp/settings.json /w/.goose/x /w/crush.json: deny builtin:guard:agents
+			create,write,rename /w/.MCP.json /w/.Claude/settings.json /w/.cursor./mcp.json /w/.claude/Settings.local.json: deny builtin:guard:agents
+			create,write /w/.github/workflows/x.yml /w/.github/copilot-instructions.md /w/.clinerules /w/.gemini/tmp/x /w/.codex/sessions/x /w/.aider.chat.history.md: allow
 			create,write,mkdir /w/.claude /w/.claude/todos/x /w/CLAUDE.md /w/AGENTS.md /w/node_modules/x/.mcp.json: allow`,
 	}
 	for _, pack := range configs.Packs {
@@ -136,6 +151,21 @@ func TestGuardsOnlyTakeAway(t *testing.T) {
 		for _, r := range layers[0].Rules {
 			if !r.Decision.Permits() && (r.Name != "builtin:guard:"+pack || !strings.Contains(r.Message, "guards: [")) {
 				t.Errorf("guard %s: rule %s says %q", pack, r.Name, r.Message)
+			}
+		}
+	}
+}
+
+// Globs of a guard are compared with folded paths: what is not in that form
+// covers nothing. X-12.
+func TestX12_GuardsAreWrittenInFoldedForm(t *testing.T) {
+	for _, pack := range configs.Packs {
+		for _, r := range compiled(t, configs.Guard(pack))[0].Rules {
+			for _, glob := range r.Paths {
+				plain := strings.NewReplacer("*", "x", "{", "", "}", "", ",", "").Replace(glob)
+				if folded := vpath.Path(plain).Fold(); string(folded) != plain {
+					t.Errorf("guard %s: rule %s: glob %q folds to %q", pack, r.Name, plain, folded)
+				}
 			}
 		}
 	}

@@ -6,9 +6,12 @@ import "github.com/sandboxfs/sandboxfs/internal/vpath"
 // same path below b, for every relative path there could be. False means "not
 // proven".
 func Alike(layers []*Policy, a, b vpath.Path) bool {
-	from, to := bare(a), bare(b)
+	from, to := spell(layers, a), spell(layers, b)
 	for _, layer := range layers {
-		if layer != nil && !layer.alike(from, to) {
+		if layer == nil {
+			continue
+		}
+		if !layer.alike(from.written, to.written) || layer.folds && !layer.alike(from.folded, to.folded) {
 			return false
 		}
 	}
@@ -30,9 +33,12 @@ func (p *Policy) alike(a, b string) bool {
 // MayHide reports whether some rule of layers could hide a name directly in
 // dir. It may say true for a directory where no such name exists.
 func MayHide(layers []*Policy, dir vpath.Path) bool {
-	in := bare(dir)
+	in := spell(layers, dir)
 	for _, layer := range layers {
-		if layer != nil && layer.hides && layer.mayHide(in) {
+		if layer == nil || !layer.hides {
+			continue
+		}
+		if layer.mayHide(in.written) || layer.folds && layer.mayHide(in.folded) {
 			return true
 		}
 	}

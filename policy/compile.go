@@ -43,7 +43,9 @@ func (f *File) Compile(v Vars) (*Policy, strictyaml.Problems) {
 	if len(problems) > 0 {
 		return nil, problems.Sorted()
 	}
-	return assemble(f.Name, f.Description, rules, globs), nil
+	p := assemble(f.Name, f.Description, rules, globs)
+	p.folds = f.folds
+	return p, nil
 }
 
 // lookup returns the value of a variable as a glob. A path is cleaned, and the

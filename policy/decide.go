@@ -7,8 +7,9 @@ import "github.com/sandboxfs/sandboxfs/internal/vpath"
 // before it decided; what no rule decides is denied.
 type walk struct {
 	entries []entry // not tried yet
-	path    string  // "" is the root
-	open    OpSet   // not decided yet
+	at      spelling
+	folds   bool
+	open    OpSet // not decided yet
 
 	decided OpSet // by the last next, with its verdict
 	verdict Verdict
@@ -16,12 +17,12 @@ type walk struct {
 	trace *[]Step // of Explain, else nil
 }
 
-// walk begins to decide ops on path. Whether a name is hidden is what the
+// walk begins to decide ops on the path at. Whether a name is hidden is what the
 // verdict of Stat says, so Stat is decided too where that could be.
-func (p *Policy) walk(path vpath.Path, ops OpSet) walk {
-	w := walk{path: bare(path), open: ops}
+func (p *Policy) walk(at spelling, ops OpSet) walk {
+	w := walk{at: at, open: ops}
 	if p != nil {
-		w.entries = p.entries
+		w.entries, w.folds = p.entries, p.folds
 		if p.hides {
 			w.open |= Stat.Set()
 		}
@@ -38,7 +39,7 @@ func (w *walk) next() bool {
 		w.decided = e.ops & w.open
 		var covers *glob
 		if w.decided != 0 {
-			covers = e.match(w.path)
+			covers = e.match(w.at, w.folds)
 		}
 		if w.trace != nil {
 			w.record(e, covers)
@@ -83,9 +84,10 @@ func Decide(layers []*Policy, p vpath.Path, op Op) Verdict {
 	if len(layers) == 0 {
 		return Verdict{DefaultDeny.Decision, DefaultDeny}
 	}
+	at := spell(layers, p)
 	var strictest Verdict
 	for i, layer := range layers {
-		w := layer.walk(p, op.Set())
+		w := layer.walk(at, op.Set())
 		if v := w.verdictOf(op); i == 0 || v.Decision.Stricter(strictest.Decision) {
 			strictest = v
 		}
@@ -109,17 +111,18 @@ func filter(layers []*Policy, p vpath.Path, passes func(Decision) bool) OpSet {
 	if len(layers) == 0 {
 		return 0
 	}
+	at := spell(layers, p)
 	ops := AllOps
 	for _, layer := range layers {
-		ops &= layer.filter(p, ops, passes)
+		ops &= layer.filter(at, ops, passes)
 	}
 	return ops
 }
 
-// filter returns those of ops whose decision on path passes.
-func (p *Policy) filter(path vpath.Path, ops OpSet, passes func(Decision) bool) OpSet {
+// filter returns those of ops whose decision on the path at passes.
+func (p *Policy) filter(at spelling, ops OpSet, passes func(Decision) bool) OpSet {
 	var passed OpSet
-	for w := p.walk(path, ops); w.next(); {
+	for w := p.walk(at, ops); w.next(); {
 		if w.verdict.Decision == Hide && w.decided.Has(Stat) {
 			return 0
 		}

@@ -34,7 +34,7 @@ func (s Step) Outcome() string {
 // taken to get there; exactly the last step decides.
 func Explain(p *Policy, path vpath.Path, op Op) (Verdict, []Step) {
 	var steps []Step
-	w := p.walk(path, op.Set())
+	w := p.walk(spell([]*Policy{p}, path), op.Set())
 	w.trace = &steps
 	verdict := w.verdictOf(op)
 

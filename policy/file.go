@@ -17,6 +17,7 @@ type File struct {
 	Path        string // of the file, as positions show it
 
 	at    strictyaml.Pos // of the name
+	folds bool           // for Policy
 	rules []fileRule
 }
 
@@ -76,9 +77,11 @@ func baseName(file string) string {
 
 // Guard returns f as the guard pack of that name: each rule that does not let
 // the operation pass is called builtin:guard:<pack>, and its message says how
-// to switch the pack off.
+// to switch the pack off. A guard folds: its globs, which are written in the
+// form that vpath.Fold returns, cover all that a host may take for a path too.
 func (f *File) Guard(pack string) *File {
 	guard := *f
+	guard.folds = true
 	guard.rules = make([]fileRule, len(f.rules))
 	for i, r := range f.rules {
 		if !r.Decision.Permits() {

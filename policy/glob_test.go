@@ -18,7 +18,7 @@ func matches(t testing.TB, text, path string) bool {
 		t.Fatalf("compileGlob(%q): %v", text, err)
 	}
 	e := entry{globs: globs}
-	return e.match(strings.TrimSuffix(path, "/")) != nil
+	return e.find(strings.TrimSuffix(path, "/")) != nil
 }
 
 // reference is an independent matcher for globs without braces and classes: it

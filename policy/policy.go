@@ -19,6 +19,7 @@ type Policy struct {
 
 	entries []entry
 	hides   bool // some rule hides names
+	folds   bool // globs cover a path in its folded form too, as spelling says
 }
 
 // entry is one step of the loop: a rule with its globs, or the ancestors that a
@@ -29,16 +30,6 @@ type entry struct {
 	ops      OpSet
 	decision Decision
 	globs    []glob
-}
-
-// match returns the glob of e that covers path, or nil.
-func (e *entry) match(path string) *glob {
-	for i := range e.globs {
-		if e.globs[i].match(path) {
-			return &e.globs[i]
-		}
-	}
-	return nil
 }
 
 // assemble builds the policy whose i-th rule has the i-th list of globs.

@@ -41,6 +41,9 @@ func (p Path) Fold() Path {
 	if folded(string(p)) {
 		return p
 	}
+	if lower := strings.ToLower(string(p)); folded(lower) {
+		return Path(lower)
+	}
 	names := strings.Split(string(p), "/")
 	for i, name := range names {
 		if name != "" {
