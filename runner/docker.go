@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 
 	"github.com/docker/docker/api/types/container"
@@ -26,8 +27,10 @@ type Docker struct {
 	firewall *firewall
 	mounts   func() (hostMounts, error)
 
-	settings Settings
-	address  string // of the engine
+	settings  Settings
+	address   string // of the engine
+	elsewhere bool   // the engine may have other files than this process
+	proven    bool   // FindHostPaths has succeeded
 
 	sessions keyed // one caller at a time per container
 	once     sync.Once
@@ -49,7 +52,10 @@ func New(settings Settings, log *slog.Logger) (*Docker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("docker client: %w (is DOCKER_HOST right?)", err)
 	}
-	return newDocker(c, settings, log), nil
+	d := newDocker(c, settings, log)
+	table, err := d.mounts()
+	d.elsewhere = !strings.HasPrefix(d.address, "unix://") || err != nil || inContainer(table)
+	return d, nil
 }
 
 func newDocker(e engine, settings Settings, log *slog.Logger) *Docker {

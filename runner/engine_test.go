@@ -135,7 +135,11 @@ func (r *rig) restart(s Settings) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.Docker = d
+	if r.Docker = d; d.elsewhere {
+		if _, err := d.FindHostPaths(r.t.Context()); err != nil {
+			r.t.Skipf("the engine does not see the files of this test: %v", err)
+		}
+	}
 }
 
 // cleanup sweeps the instance, and fails the test if the engine holds anything

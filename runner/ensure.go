@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -20,8 +21,12 @@ type Container struct {
 }
 
 // attempts bounds how often Ensure tries again after others have made or
-// removed the same container meanwhile.
-const attempts = 4
+// removed the same container meanwhile: a busy engine has its name taken for
+// seconds before it knows it. They wait longer each time, firstWait at first.
+const (
+	attempts  = 8
+	firstWait = 25 * time.Millisecond
+)
 
 // errRace is that somebody else was faster.
 var errRace = errors.New("somebody else changes the same container")
@@ -32,7 +37,14 @@ var errRace = errors.New("somebody else changes the same container")
 // says why. What Ensure began and did not finish it removes.
 func (d *Docker) Ensure(ctx context.Context, spec Spec) (c Container, reason string, err error) {
 	defer d.sessions.lock(d.settings.name(spec.Session))()
-	for range attempts {
+	for n := range attempts {
+		if n > 0 {
+			select {
+			case <-time.After(firstWait << n):
+			case <-ctx.Done():
+				return c, reason, ctx.Err()
+			}
+		}
 		var why string
 		c, why, err = d.ensure(ctx, spec)
 		if why != "" {

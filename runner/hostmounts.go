@@ -14,6 +14,7 @@ type hostMount struct {
 	mountinfo.Mount
 	root   string // the directory within the file system that is mounted
 	shared bool   // what is mounted below it is passed on to its copies
+	peer   bool   // and to the mount that it is a copy of
 }
 
 // hostMounts are the mounts of this process's mount namespace.
@@ -41,6 +42,7 @@ func parseHostMounts(text string) (hostMounts, error) {
 		fields := strings.Fields(head)
 		h := hostMount{Mount: m, root: unescape(fields[3])}
 		for _, tag := range fields[6:] {
+			h.peer = h.peer || strings.HasPrefix(tag, "shared:")
 			h.shared = h.shared || strings.HasPrefix(tag, "shared:") || strings.HasPrefix(tag, "master:")
 		}
 		mounts = append(mounts, h)

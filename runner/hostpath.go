@@ -2,10 +2,12 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/docker/docker/api/types/mount"
@@ -49,16 +51,19 @@ func (p HostPaths) Host(name string) (string, error) {
 }
 
 // FindHostPaths completes the configured paths, proves them, and uses them from
-// then on: it is called before the first Ensure. What the configuration says is
-// taken; without, the engine is asked for the mounts of the container that this
-// process is in; without one, both paths are the same. The image is needed for
-// the proof.
+// then on. Where the engine may be elsewhere it has to succeed before the first
+// Ensure. What the configuration says is taken; without SANDBOX_HOST_PATH, the
+// engine is asked for the mounts of the container that this process is in;
+// without SANDBOX_ROOT, both have to be in one file system. The image is needed
+// for the proof.
 func (d *Docker) FindHostPaths(ctx context.Context) (HostPaths, error) {
 	p := d.settings.HostPaths
-	if p.Root == "" {
+	switch {
+	case p.Root == "" && !d.elsewhere:
 		return p, nil
-	}
-	if p.HostRoot == "" {
+	case p.Root == "":
+		p = HostPaths{Root: "/", HostRoot: "/"}
+	case p.HostRoot == "":
 		found, err := d.detectHostRoot(ctx, p.Root)
 		if err != nil {
 			return p, err
@@ -66,9 +71,12 @@ func (d *Docker) FindHostPaths(ctx context.Context) (HostPaths, error) {
 		p.HostRoot = found
 	}
 	if err := d.prove(ctx, p); err != nil {
+		if d.settings.HostPaths.Root == "" && errors.Is(err, errMismatch) {
+			return p, fmt.Errorf("this process and the engine at %s have different files; set SANDBOX_ROOT to a directory that the engine's host has too: docker run -v HOSTDIR:DIR:rshared -e SANDBOX_ROOT=DIR", d.address)
+		}
 		return p, err
 	}
-	d.settings.HostPaths = p
+	d.settings.HostPaths, d.proven = p, true
 	d.log.Info("paths", "sandbox_root", p.Root, "sandbox_host_path", p.HostRoot, "for", "binds")
 	return p, nil
 }
@@ -103,14 +111,27 @@ func (d *Docker) detectHostRoot(ctx context.Context, root string) (string, error
 	return filepath.Join(on.root, strings.TrimPrefix(root, on.Point)), nil
 }
 
-// ownID finds the id of a container in the sources of the files that an engine
-// binds into each.
+// ownFiles are what an engine binds into each container.
+var ownFiles = []string{"/etc/hostname", "/etc/hosts", "/etc/resolv.conf"}
+
+// inContainer reports whether the mounts are those of a container. The files by
+// which engines mark one prove nothing: images are made into whole machines.
+func inContainer(table hostMounts) bool {
+	for _, m := range table {
+		if slices.Contains(ownFiles, m.Point) || m.Point == "/" && (m.Type == "overlay" && m.Source == "overlay" || m.Type == "fuse.fuse-overlayfs") {
+			return true
+		}
+	}
+	return false
+}
+
+// ownID finds the id of a container in the sources of its own files.
 var ownID = regexp.MustCompile(`/(?:containers|overlay-containers)/([0-9a-f]{64})/`)
 
 // ownContainer is the id of the container that this process is in, "" for none.
 func ownContainer(table hostMounts) string {
 	for _, m := range table {
-		if m.Point != "/etc/hostname" && m.Point != "/etc/hosts" && m.Point != "/etc/resolv.conf" {
+		if !slices.Contains(ownFiles, m.Point) {
 			continue
 		}
 		if id := ownID.FindStringSubmatch(m.root); id != nil {

@@ -130,8 +130,56 @@ func TestHostMounts(t *testing.T) {
 	if got := ownContainer(mounts); !strings.HasPrefix(got, "0123456789ab") || len(got) != 64 {
 		t.Errorf("ownContainer = %q, want the id in the source of /etc/hostname", got)
 	}
+	for text, want := range map[string]bool{
+		insideDocker:                                             true,
+		"1 0 0:42 / / rw - overlay overlay rw\n":                 true,
+		"1 0 0:42 / / rw - overlay airootfs rw\n":                false,
+		"1 0 8:1 / / rw - ext4 /dev/sda1 rw\n":                   false,
+		"2 1 0:42 / /var/lib/docker/x rw - overlay overlay rw\n": false,
+	} {
+		table, err := parseHostMounts(text)
+		if got := inContainer(table); err != nil || got != want {
+			t.Errorf("inContainer of %q = %t, %v, want %t", text, got, err, want)
+		}
+	}
 	if _, err := parseHostMounts("x"); err == nil {
 		t.Error("parseHostMounts(x): no error")
+	}
+}
+
+// S3-02: what the engine's host has something else for, or nothing, is not bound.
+func TestPassedOn(t *testing.T) {
+	mounts, err := parseHostMounts(insideDocker + `604 602 8:2 / /var/sandboxes/other rw shared:8 - ext4 /dev/sdb1 rw
+605 600 8:1 /srv /private rw - ext4 /dev/sda1 rw
+606 605 0:61 / /private/view rw - fuse.sandboxfs x rw
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared := HostPaths{Root: "/var/sandboxes", HostRoot: "/home/u/my data"}
+	for _, tt := range []struct {
+		source            string
+		paths             HostPaths
+		elsewhere, proven bool
+		want              string // in the error
+	}{
+		{"/var/sandboxes/s/view/a", shared, true, true, ""},
+		{"/var/sandboxes/s", shared, true, true, ""},
+		{"/var/sandboxes/s/view", shared, true, false, "proven"},
+		{"/var/sandboxes/s/view", HostPaths{}, true, false, "proven"},
+		{"/etc", shared, true, true, "not within sandbox_root"},
+		{"/etc", HostPaths{"/var/sandboxes", "/var/sandboxes"}, true, true, "not within sandbox_root"},
+		{"/var/sandboxes/other/x", shared, true, true, "is on the mount /var/sandboxes/other"},
+		{"/private/view", HostPaths{"/private", "/srv"}, true, true, "/private does not pass mounts on"},
+		{"/private", HostPaths{"/private", "/srv"}, true, true, ""},
+		{"/private/view", HostPaths{"/", "/"}, true, true, ""},
+		{"/private/view", HostPaths{}, false, false, ""},
+	} {
+		d := &Docker{settings: Settings{HostPaths: tt.paths}, elsewhere: tt.elsewhere, proven: tt.proven}
+		err := d.passedOn(tt.source, mounts)
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("passedOn(%s) with %+v, elsewhere %t, proven %t = %v, want %q", tt.source, tt.paths, tt.elsewhere, tt.proven, err, tt.want)
+		}
 	}
 }
 

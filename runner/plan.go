@@ -126,6 +126,9 @@ func (d *Docker) binds(p *plan) ([]mount.Mount, error) {
 // is mounted below it later comes through where the host's mount is shared; a
 // note says where it is not. Below a view nothing is mounted.
 func (d *Docker) bind(source, target string, readOnly bool, table hostMounts) (m mount.Mount, note string, err error) {
+	if err := d.passedOn(source, table); err != nil {
+		return m, "", err
+	}
 	host, err := d.settings.HostPaths.Host(source)
 	if err != nil {
 		return m, "", err

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,8 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
 )
+
+var errMismatch = errors.New("the engine's host does not have")
 
 // prove writes a file with a word that nobody can guess into p.Root, and reads
 // it at p.HostRoot through a container that is made for that and never started,
@@ -24,12 +27,11 @@ func (d *Docker) prove(ctx context.Context, p HostPaths) error {
 	}
 	defer os.Remove(file)
 	got, err := d.readThrough(ctx, p.HostRoot, filepath.Base(file))
-	if err != nil || got != word {
-		mismatch := fmt.Errorf("the engine's host does not have at sandbox_host_path %s what this process has at sandbox_root %s; set SANDBOX_HOST_PATH to the directory of the host that is mounted here", p.HostRoot, p.Root)
-		if err != nil {
-			return fmt.Errorf("%w (%w)", mismatch, err)
-		}
-		return mismatch
+	switch {
+	case errors.Is(err, ErrImage) || errors.Is(err, ErrEngine) || ctx.Err() != nil:
+		return err
+	case err != nil || got != word:
+		return fmt.Errorf("%w at sandbox_host_path %s what this process has at sandbox_root %s; set SANDBOX_HOST_PATH to the directory of the host that is mounted here", errMismatch, p.HostRoot, p.Root)
 	}
 	return nil
 }
@@ -46,7 +48,9 @@ func (d *Docker) readThrough(ctx context.Context, dir, name string) (string, err
 	}
 	host := &container.HostConfig{
 		NetworkMode: "none",
-		Mounts:      []mount.Mount{{Type: mount.TypeBind, Source: dir, Target: "/proof", ReadOnly: true}},
+		Mounts: []mount.Mount{{
+			Type: mount.TypeBind, Source: dir, Target: "/proof", ReadOnly: true, BindOptions: &mount.BindOptions{NonRecursive: true},
+		}},
 	}
 	probe := namePrefix + "proof-" + rand.Text()[:10]
 	created, err := d.engine.ContainerCreate(ctx, config, host, nil, nil, probe)

@@ -48,6 +48,9 @@ func (a *app) exec(o jobOptions, name string) error {
 	if err := problems.Err(); err != nil {
 		return err
 	}
+	if o.paths, err = hostPaths(r.Config); err != nil {
+		return err
+	}
 	signals := catchAll()
 	defer signal.Stop(signals)
 	j, err := a.job(o, p, m.Point)

@@ -34,6 +34,9 @@ type record struct {
 func runtimeDirs() []string {
 	uid := os.Geteuid()
 	var dirs []string
+	if dir := sharedRuntimeDir(uid); dir != "" {
+		dirs = append(dirs, dir)
+	}
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) && ownedBy(dir, uid) {
 		dirs = append(dirs, filepath.Join(dir, "sandboxfs"))
 	}

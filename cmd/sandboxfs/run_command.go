@@ -26,6 +26,8 @@ type jobOptions struct {
 	timeout time.Duration
 	env     []string
 	args    []string
+
+	paths runner.HostPaths // as the environment or the config has them
 }
 
 // runOptions is the command line of run.
@@ -111,6 +113,9 @@ func (a *app) run(o runOptions) (err error) {
 	}
 	defer d.close()
 	signals := catchAll()
+	if o.paths, err = hostPaths(o.config); err != nil {
+		return err
+	}
 	job, err := a.job(o.jobOptions, d.profile, d.mountpoint)
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ type dockerJob struct {
 }
 
 func newDockerJob(a *app, p *profile.Profile, o jobOptions) (*dockerJob, error) {
-	s, named, err := dockerSettings(p.Docker, o.image)
+	s, named, err := dockerSettings(p.Docker, o.image, o.paths)
 	if err != nil {
 		return nil, err
 	}
@@ -45,14 +45,14 @@ func newDockerJob(a *app, p *profile.Profile, o jobOptions) (*dockerJob, error) 
 // dockerSettings are the settings that a profile's block means, stricter than
 // its defaults where it says nothing: the root file system is read-only. They
 // say whether the profile or the command line named an image.
-func dockerSettings(d *profile.Docker, image string) (s runner.Settings, named bool, err error) {
+func dockerSettings(d *profile.Docker, image string, paths runner.HostPaths) (s runner.Settings, named bool, err error) {
 	dir, err := runtimeDir()
 	if err != nil {
 		return s, false, err
 	}
 	s = runner.Settings{
 		Image: image, ReadOnly: true, StateDir: dir, Instance: dockerInstance(),
-		HostPaths: runner.HostPaths{Root: os.Getenv("SANDBOX_ROOT"), HostRoot: os.Getenv("SANDBOX_HOST_PATH")},
+		HostPaths: paths,
 	}
 	if d != nil {
 		s.SocketPath, s.Runtime = d.SocketPath.V, d.Runtime.V
@@ -106,8 +106,12 @@ func (d *dockerJob) usable(wanted bool) error {
 
 // run runs cmd in the container of d.record, or in one of its own.
 func (d *dockerJob) run(ctx context.Context, spec runner.Spec, cmd runner.Cmd) (runner.Result, error) {
-	if _, err := d.FindHostPaths(ctx); err != nil {
+	paths, err := d.FindHostPaths(ctx)
+	if err != nil {
 		return runner.Result{}, err
+	}
+	if paths.Root != "" {
+		d.app.complain("sandbox root %s is %s on the engine's host", paths.Root, paths.HostRoot)
 	}
 	if d.record != nil {
 		return d.inSession(ctx, spec, cmd)

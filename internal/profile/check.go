@@ -26,6 +26,7 @@ var marks = []struct {
 	kind Kind
 }{
 	{"mount_profiles", KindConfig},
+	{"sandbox_root", KindConfig},
 	{"file_rules", KindPolicy},
 	{"root", KindProfile},
 	{"mounts", KindProfile},

@@ -1,12 +1,14 @@
 package profile
 
 import (
+	"cmp"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/sandboxfs/sandboxfs/internal/expand"
 	"github.com/sandboxfs/sandboxfs/internal/strictyaml"
 )
 
@@ -14,6 +16,10 @@ import (
 type Config struct {
 	File  string   // as it was named
 	Names []string // of its profiles, sorted
+
+	// A directory as this process has it, and as the container engine's host
+	// has it; "" where the config does not say.
+	SandboxRoot, SandboxHostPath string
 
 	at       string // absolute path of File
 	policies []strictyaml.String
@@ -27,6 +33,9 @@ type configDocument struct {
 	Version       strictyaml.Value[int] `yaml:"version"`
 	Policies      []strictyaml.String   `yaml:"policies"`
 	MountProfiles map[string]document   `yaml:"mount_profiles"`
+
+	SandboxRoot     strictyaml.String `yaml:"sandbox_root"`
+	SandboxHostPath strictyaml.String `yaml:"sandbox_host_path"`
 }
 
 // defaultPolicies is the directory beside a config that is read for policies
@@ -63,11 +72,28 @@ func loadConfig(file, at string) (*Config, strictyaml.Problems) {
 		policies: d.Policies,
 		profiles: d.MountProfiles,
 	}
+	c.SandboxRoot = hostDirectory("sandbox_root", d.SandboxRoot, &problems)
+	c.SandboxHostPath = hostDirectory("sandbox_host_path", d.SandboxHostPath, &problems)
 	beside := filepath.Join(filepath.Dir(at), defaultPolicies)
 	if info, err := os.Stat(beside); d.Policies == nil && err == nil && info.IsDir() {
 		c.policies = []strictyaml.String{{V: beside, Pos: d.Pos}}
 	}
 	return c, problems.Sorted()
+}
+
+// hostDirectory reads s as an absolute path that is clean, "" if it is not set.
+func hostDirectory(key string, s strictyaml.String, problems *strictyaml.Problems) string {
+	if !s.Set() {
+		return ""
+	}
+	name, err := expand.Path(s.V, os.LookupEnv)
+	switch {
+	case err != nil:
+		problems.Add(s.Pos, "%s: %v", key, err)
+	case !filepath.IsAbs(name) || filepath.Clean(name) != name:
+		problems.Add(s.Pos, "%s: %q is not a clean absolute path", key, name)
+	}
+	return name
 }
 
 // Profile returns the profile of that name, nil where there is none. Paths in
@@ -95,14 +121,7 @@ func (c *Config) Profile(name string) (*Profile, strictyaml.Problems) {
 // Named returns the profile of that name in the config file, or in the default
 // ones when config is empty: that of the user, then that of the machine.
 func Named(name, config string) (*Profile, strictyaml.Problems) {
-	if config == "" {
-		for _, file := range defaultConfigs(os.LookupEnv) {
-			if _, err := os.Stat(file); err == nil {
-				config = file
-				break
-			}
-		}
-	}
+	config = cmp.Or(config, defaultConfig())
 	if config == "" {
 		var problems strictyaml.Problems
 		problems.Add(strictyaml.Pos{File: name}, "there is no such file or directory, and no config that could hold a profile of that name (%s)",
@@ -114,6 +133,26 @@ func Named(name, config string) (*Profile, strictyaml.Problems) {
 		return nil, problems
 	}
 	return c.Profile(name)
+}
+
+// DefaultConfig reads the config that holds when none is named, nil if there is
+// none.
+func DefaultConfig() (*Config, strictyaml.Problems) {
+	file := defaultConfig()
+	if file == "" {
+		return nil, nil
+	}
+	return LoadConfig(file)
+}
+
+// defaultConfig is the file of DefaultConfig, "" if there is none.
+func defaultConfig() string {
+	for _, file := range defaultConfigs(os.LookupEnv) {
+		if _, err := os.Stat(file); err == nil {
+			return file
+		}
+	}
+	return ""
 }
 
 // defaultConfigs are the places of a config, the first that exists is taken.

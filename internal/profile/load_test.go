@@ -101,6 +101,21 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+// S3-01: both roots are keys of the config.
+func TestConfigRoots(t *testing.T) {
+	dir := tree(t, map[string]string{})
+	t.Setenv("HOST_DIR", "/srv/data")
+	writeFile(t, dir+"/config.yaml", "sandbox_root: /var/sandboxes\nsandbox_host_path: ${HOST_DIR}/boxes\n")
+	c, problems := LoadConfig(dir + "/config.yaml")
+	if len(problems) > 0 || c.SandboxRoot != "/var/sandboxes" || c.SandboxHostPath != "/srv/data/boxes" {
+		t.Errorf("LoadConfig = %+v, %v, want both roots", c, problems)
+	}
+	writeFile(t, dir+"/config.yaml", "sandbox_root: sandboxes\nsandbox_host_path: /a/../b\n")
+	if r := Check(dir + "/config.yaml"); r.Kind != KindConfig || len(r.Problems) != 2 || r.Problems[0].Pos.Line != 1 || r.Problems[1].Pos.Line != 2 {
+		t.Errorf("Check = %+v, want a problem with each", r)
+	}
+}
+
 func TestCheck(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"workspace/": "", "claude/": "",
