@@ -193,3 +193,24 @@ func TestSweep(t *testing.T) {
 		t.Errorf("Remove of what is gone = %v, want nil", err)
 	}
 }
+
+// S4-03: a bridge that was made where there could be rules is not used where
+// there are none, and the engine's resolver does not lead to that of the host.
+func TestIsolatedNetworkIsNotTakenOver(t *testing.T) {
+	d, f, _ := fakeDocker(t, Settings{})
+	spec := Spec{Session: "s", Network: NetworkIsolated}
+	for _, why := range []string{"", "iptables is gone", ""} {
+		d.firewall.disable(why)
+		c, _, err := d.Ensure(t.Context(), spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := f.networks[c.Name]; n.Internal != (why != "") {
+			t.Errorf("with the firewall %q the network is internal %t", why, n.Internal)
+		}
+		if dns := f.containers[c.Name].HostConfig.DNS; !slices.Equal(dns, defaults.IsolatedDNS) {
+			t.Errorf("the engine's resolver asks %q, want %q", dns, defaults.IsolatedDNS)
+		}
+		delete(f.containers, c.Name) // it crashed, and left its network
+	}
+}

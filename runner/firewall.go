@@ -62,8 +62,9 @@ var private = []string{
 }
 
 // rules is the filter table's text for iptables-restore. What others begin
-// towards a bridge is dropped, and so is all that a bridge sends to the host.
-// Isolated bridges have no IPv6.
+// towards a bridge is dropped, and so is all that a bridge sends to the host, or
+// to a port of the host that leads on to another container. Isolated bridges
+// have no IPv6.
 func rules(v6 bool) string {
 	bridge := bridgePrefix + "+"
 	var b strings.Builder
@@ -74,6 +75,7 @@ func rules(v6 bool) string {
 		for _, p := range private {
 			fmt.Fprintf(&b, "-A %s -i %s -d %s -j DROP\n", chainForward, bridge, p)
 		}
+		fmt.Fprintf(&b, "-A %s -i %s -m conntrack --ctstate DNAT -j DROP\n", chainForward, bridge)
 		fmt.Fprintf(&b, "-A %s -o %s -m conntrack ! --ctstate RELATED,ESTABLISHED -j DROP\n", chainForward, bridge)
 	}
 	fmt.Fprintf(&b, "-A %s -i %s -j DROP\nCOMMIT\n", chainInput, bridge)

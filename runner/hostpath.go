@@ -71,7 +71,7 @@ func (d *Docker) FindHostPaths(ctx context.Context) (HostPaths, error) {
 		p.HostRoot = found
 	}
 	if err := d.prove(ctx, p); err != nil {
-		if d.settings.HostPaths.Root == "" && errors.Is(err, errMismatch) {
+		if d.settings.HostPaths.Root == "" && !errors.Is(err, ErrImage) && !errors.Is(err, ErrEngine) {
 			return p, fmt.Errorf("this process and the engine at %s have different files; set SANDBOX_ROOT to a directory that the engine's host has too: docker run -v HOSTDIR:DIR:rshared -e SANDBOX_ROOT=DIR", d.address)
 		}
 		return p, err
@@ -115,10 +115,11 @@ func (d *Docker) detectHostRoot(ctx context.Context, root string) (string, error
 var ownFiles = []string{"/etc/hostname", "/etc/hosts", "/etc/resolv.conf"}
 
 // inContainer reports whether the mounts are those of a container. The files by
-// which engines mark one prove nothing: images are made into whole machines.
+// which engines mark one prove nothing, since images are made into whole
+// machines, nor does resolv.conf, which network namespaces have of their own.
 func inContainer(table hostMounts) bool {
 	for _, m := range table {
-		if slices.Contains(ownFiles, m.Point) || m.Point == "/" && (m.Type == "overlay" && m.Source == "overlay" || m.Type == "fuse.fuse-overlayfs") {
+		if slices.Contains(ownFiles[:2], m.Point) || m.Point == "/" && (m.Type == "overlay" && m.Source == "overlay" || m.Type == "fuse.fuse-overlayfs") {
 			return true
 		}
 	}

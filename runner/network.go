@@ -91,12 +91,18 @@ func (d *Docker) isolated(p *plan, filtered bool) network.CreateOptions {
 	return o
 }
 
-// createNetwork makes the network of p unless it is there, and returns the name
+// createNetwork makes the network of p unless there is one like it, and returns the name
 // of its bridge.
 func (d *Docker) createNetwork(ctx context.Context, p *plan, o network.CreateOptions) (bridge string, err error) {
 	bridge = o.Options["com.docker.network.bridge.name"]
 	name := p.network()
-	_, err = d.engine.NetworkInspect(ctx, name, network.InspectOptions{})
+	found, err := d.engine.NetworkInspect(ctx, name, network.InspectOptions{})
+	if err == nil && found.Labels[labelFiltered] != o.Labels[labelFiltered] {
+		// It was made where there could be rules and now cannot, or the other way.
+		if err = d.removeNetwork(ctx, name); err == nil {
+			err = errdefs.ErrNotFound
+		}
+	}
 	if !errdefs.IsNotFound(err) {
 		return bridge, d.explain(err)
 	}

@@ -131,11 +131,12 @@ func TestHostMounts(t *testing.T) {
 		t.Errorf("ownContainer = %q, want the id in the source of /etc/hostname", got)
 	}
 	for text, want := range map[string]bool{
-		insideDocker:                                             true,
-		"1 0 0:42 / / rw - overlay overlay rw\n":                 true,
-		"1 0 0:42 / / rw - overlay airootfs rw\n":                false,
-		"1 0 8:1 / / rw - ext4 /dev/sda1 rw\n":                   false,
-		"2 1 0:42 / /var/lib/docker/x rw - overlay overlay rw\n": false,
+		insideDocker:                              true,
+		"1 0 0:42 / / rw - overlay overlay rw\n":  true,
+		"1 0 0:42 / / rw - overlay airootfs rw\n": false,
+		"2 1 8:1 /etc/netns/a/resolv.conf /etc/resolv.conf rw - ext4 /dev/sda1 rw\n": false,
+		"1 0 8:1 / / rw - ext4 /dev/sda1 rw\n":                                       false,
+		"2 1 0:42 / /var/lib/docker/x rw - overlay overlay rw\n":                     false,
 	} {
 		table, err := parseHostMounts(text)
 		if got := inContainer(table); err != nil || got != want {
@@ -185,7 +186,7 @@ func TestPassedOn(t *testing.T) {
 
 func TestRules(t *testing.T) {
 	v4 := rules(false)
-	for _, want := range []string{"-i sfx+ -d 10.0.0.0/8 -j DROP", "-i sfx+ -d 169.254.0.0/16 -j DROP", "-o sfx+ -m conntrack ! --ctstate RELATED,ESTABLISHED -j DROP", "-A SANDBOXFS-INPUT -i sfx+ -j DROP"} {
+	for _, want := range []string{"-i sfx+ -d 10.0.0.0/8 -j DROP", "-i sfx+ -d 169.254.0.0/16 -j DROP", "-i sfx+ -m conntrack --ctstate DNAT -j DROP", "-o sfx+ -m conntrack ! --ctstate RELATED,ESTABLISHED -j DROP", "-A SANDBOXFS-INPUT -i sfx+ -j DROP"} {
 		if !strings.Contains(v4, want) {
 			t.Errorf("rules = %s, want %q in them", v4, want)
 		}

@@ -82,6 +82,9 @@ func (d *Docker) hostConfig(ctx context.Context, p *plan) (*container.HostConfig
 			NanoCPUs: int64(cpus * 1e9),
 		},
 	}
+	// The engine's own resolver answers at 127.0.0.11 whatever resolv.conf says,
+	// and by itself asks that of the host, on the host's network.
+	_, host.DNS = s.dns(p.spec.Network)
 	if s.UnconfinedSecurity {
 		host.SecurityOpt = append(host.SecurityOpt, "seccomp=unconfined", "apparmor=unconfined")
 	}

@@ -68,7 +68,7 @@ func (o *jobOptions) define(flags *pflag.FlagSet) {
 	flags.StringVar(&o.backend, "backend", "", "docker or local (default: docker if an image is named and an engine answers, else local)")
 	flags.StringArrayVar(&o.env, "env", nil, "set a variable: NAME=value, or NAME for the value that it has here; may be repeated")
 	flags.StringVar(&o.image, "image", "", "image of the container (default: that of the profile)")
-	flags.StringVar(&o.network, "network", "off", "off, isolated (the internet alone; docker only) or local (what the host reaches)")
+	flags.StringVar(&o.network, "network", "", "off, isolated (the internet alone; docker only) or local (what the host reaches) (default off, or what the profile lets a container have)")
 	flags.DurationVar(&o.timeout, "timeout", 0, "kill CMD and all that it started after this time, such as 90s or 10m")
 }
 
@@ -89,7 +89,7 @@ func (o *jobOptions) check() error {
 
 func (o *jobOptions) networkName() runner.Network {
 	return map[string]runner.Network{
-		"off": runner.NetworkNone, "isolated": runner.NetworkIsolated, "local": runner.NetworkLocal,
+		"": runner.NetworkNone, "off": runner.NetworkNone, "isolated": runner.NetworkIsolated, "local": runner.NetworkLocal,
 	}[o.network]
 }
 

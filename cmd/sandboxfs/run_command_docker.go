@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/user"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/sandboxfs/sandboxfs/internal/profile"
@@ -22,6 +25,8 @@ type dockerJob struct {
 	user  string // "uid:gid"
 	off   bool   // the profile says that there are to be no containers
 
+	rooted bool // SANDBOX_ROOT or the config's key for it is set
+
 	socket string  // of the engine; "" for the default one
 	record *record // of the view whose container is used; nil for one of its own
 }
@@ -31,7 +36,7 @@ func newDockerJob(a *app, p *profile.Profile, o jobOptions) (*dockerJob, error) 
 	if err != nil {
 		return nil, err
 	}
-	d := &dockerJob{app: a, image: s.Image, named: named, user: runner.DefaultUser, socket: s.SocketPath}
+	d := &dockerJob{app: a, image: s.Image, named: named, rooted: o.paths.Root != "", user: runner.DefaultUser, socket: s.SocketPath}
 	if p.Docker != nil && p.Docker.Enabled.Set() {
 		d.off = !p.Docker.Enabled.V
 	}
@@ -69,6 +74,21 @@ func dockerSettings(d *profile.Docker, image string, paths runner.HostPaths) (s 
 	named = s.Image != ""
 	s.Image = cmp.Or(s.Image, "sandboxfs-sandbox")
 	return s, named, nil
+}
+
+// allowsLocal reports whether the block lets containers of user reach what the
+// host reaches.
+func allowsLocal(d *profile.Docker, user string) bool {
+	return d != nil && (d.LocalNetworking.V || slices.Contains(texts(d.LocalNetworkingForUsers), user))
+}
+
+// userName is the login name of this process's user, or the number of one that
+// has no name.
+func userName() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return strconv.Itoa(os.Geteuid())
 }
 
 // texts returns the plain words of list; one that is not set stays nil, which
@@ -110,7 +130,7 @@ func (d *dockerJob) run(ctx context.Context, spec runner.Spec, cmd runner.Cmd) (
 	if err != nil {
 		return runner.Result{}, err
 	}
-	if paths.Root != "" {
+	if d.rooted {
 		d.app.complain("sandbox root %s is %s on the engine's host", paths.Root, paths.HostRoot)
 	}
 	if d.record != nil {

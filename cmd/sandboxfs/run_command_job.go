@@ -48,6 +48,10 @@ func (a *app) job(o jobOptions, p *profile.Profile, mountpoint string) (*job, er
 		if err == nil {
 			j.spec.User = j.docker.user
 			j.where = "runs in a container of " + j.docker.image
+			if o.network == "" && allowsLocal(p.Docker, userName()) {
+				j.spec.Network = runner.NetworkLocal
+				j.where += ", on the local network as the profile says"
+			}
 			return j, nil
 		}
 		j.docker.close()
