@@ -185,7 +185,13 @@ func TestSweep(t *testing.T) {
 	if err != nil || !slices.Equal(names, want) || len(f.containers) != 1 || len(f.networks) != 1 {
 		t.Errorf("Sweep = %v, %v, want %v removed and keep left, %v, %v", swept, err, want, f.containers, f.networks)
 	}
+	needed := d.firewall.needed
+	d.firewall.needed = func() (bool, error) { return true, nil } // by another engine on this host
 	*commands = nil
+	if err := d.removeRules(t.Context()); err != nil || len(*commands) > 0 {
+		t.Errorf("removeRules with a bridge of another engine = %v, commands %q, want none", err, *commands)
+	}
+	d.firewall.needed = needed
 	if err := d.Remove(t.Context(), "keep"); err != nil || !slices.ContainsFunc(*commands, func(c string) bool { return strings.Contains(c, "-X "+chainInput) }) {
 		t.Errorf("Remove of the last one = %v, commands %q, want the rules gone", err, *commands)
 	}

@@ -196,7 +196,8 @@ func fakeDocker(t *testing.T, s Settings) (*Docker, *fake, *[]string) {
 	d := newDocker(f, s.withDefaults(), slog.New(slog.DiscardHandler))
 	commands := new([]string)
 	d.firewall = &firewall{
-		there: func(string) bool { return true },
+		there:  func(string) bool { return true },
+		needed: func() (bool, error) { return len(f.networks) > 0, nil },
 		run: func(_ context.Context, stdin, command string, args ...string) error {
 			*commands = append(*commands, fmt.Sprint(command, args, stdin))
 			return nil

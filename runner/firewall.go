@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 
@@ -16,15 +17,16 @@ import (
 // firewall is the rules that hold back isolated containers. They speak of all
 // bridges with our prefix and are the same for every instance.
 type firewall struct {
-	run   func(ctx context.Context, stdin, command string, args ...string) error
-	there func(bridge string) bool // whether this process sees the bridge
+	run    func(ctx context.Context, stdin, command string, args ...string) error
+	there  func(bridge string) bool // whether this process sees the bridge
+	needed func() (bool, error)     // whether there is a bridge that the rules speak of
 
 	mu  sync.Mutex
 	why string // guarded by mu: why there can be no rules; "" if there can
 }
 
 func newFirewall(engineAddress string) *firewall {
-	f := &firewall{run: runCommand, there: seesInterface}
+	f := &firewall{run: runCommand, there: seesInterface, needed: seesBridge}
 	switch _, err := exec.LookPath("iptables"); {
 	case !strings.HasPrefix(engineAddress, "unix://"):
 		f.why = "the engine at " + engineAddress + " is on another host, whose rules are not ours"
@@ -167,6 +169,14 @@ func (f *firewall) lock() (unlock func(), err error) {
 func seesInterface(name string) bool {
 	_, err := net.InterfaceByName(name)
 	return err == nil
+}
+
+func seesBridge() (bool, error) {
+	all, err := net.Interfaces()
+	if err != nil {
+		return false, fmt.Errorf("list the network interfaces: %w", err)
+	}
+	return slices.ContainsFunc(all, func(i net.Interface) bool { return strings.HasPrefix(i.Name, bridgePrefix) }), nil
 }
 
 func runCommand(ctx context.Context, stdin, command string, args ...string) error {

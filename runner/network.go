@@ -164,7 +164,7 @@ func (d *Docker) removeUnused(ctx context.Context, name string) error {
 }
 
 // removeRules removes the firewall's rules when no bridge is left that needs
-// them.
+// them. The kernel is asked and not the engine: there may be several engines.
 func (d *Docker) removeRules(ctx context.Context) error {
 	if d.firewall.unusable() != "" {
 		return nil
@@ -174,10 +174,8 @@ func (d *Docker) removeRules(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	needed := filters.NewArgs(filters.Arg("label", labelRunner+"=true"), filters.Arg("label", labelFiltered+"=true"))
-	left, err := d.engine.NetworkList(ctx, network.ListOptions{Filters: needed})
-	if err != nil || len(left) > 0 {
-		return d.explain(err)
+	if needed, err := d.firewall.needed(); err != nil || needed {
+		return err
 	}
 	return d.firewall.remove(ctx)
 }
