@@ -109,6 +109,9 @@ func (l *Local) box(spec Spec, cmd Cmd) (*box, error) {
 	if os.Geteuid() != 0 && spec.User != LocalUser() {
 		return nil, fmt.Errorf("%w for user %s: an ordinary user has them for itself alone (%s)", ErrLocal, spec.User, LocalUser())
 	}
+	if uid, _, _ := strings.Cut(spec.User, ":"); os.Geteuid() == 0 && uid == "0" {
+		return nil, fmt.Errorf("%w for root, who owns much of this host even without capabilities; let owner be another user, or use containers", ErrLocal)
+	}
 	if spec.Network == NetworkIsolated {
 		return nil, fmt.Errorf("%w on the network %s, which needs a container engine; without one there is all or none of the host's", ErrLocal, spec.Network)
 	}

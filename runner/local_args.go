@@ -52,11 +52,12 @@ func (l *Local) args(b *box) []string {
 		args = append(args, "--new-session")
 	}
 	args = append(args, "--proc", "/proc", "--dev", "/dev")
+	args = append(args, kernelBinds("/proc")...)
 	args = append(args, systemBinds(systemPaths, "/")...)
 	args = append(args,
 		"--perms", "0644", "--ro-bind-data", strconv.Itoa(passwdFD), "/etc/passwd",
 		"--perms", "0644", "--ro-bind-data", strconv.Itoa(groupFD), "/etc/group")
-	for _, dir := range []string{"/tmp", "/run", "/var/tmp"} {
+	for _, dir := range []string{"/tmp", "/run", "/var/tmp", "/dev/shm"} {
 		args = append(args, "--perms", "1777", "--size", strconv.FormatInt(l.limits.Tmpfs, 10), "--tmpfs", dir)
 	}
 	args = append(args, "--symlink", "/run", "/var/run")
@@ -68,10 +69,22 @@ func (l *Local) args(b *box) []string {
 		}
 		args = append(args, option, bind.Source, bind.Target)
 	}
-	args = append(args, "--remount-ro", "/", "--chdir", b.dir)
+	args = append(args, "--remount-ro", "/", "--remount-ro", "/dev", "--chdir", b.dir)
 	for _, e := range b.env {
 		name, value, _ := strings.Cut(e, "=")
 		args = append(args, "--setenv", name, value)
+	}
+	return args
+}
+
+// kernelBinds closes what a new proc leaves open: settings of the kernel, which
+// are writable by their owner whatever capabilities it lacks, and the names of
+// keys, which have no namespace.
+func kernelBinds(proc string) (args []string) {
+	for file, source := range map[string]string{"sys": filepath.Join(proc, "sys"), "keys": os.DevNull} {
+		if _, err := os.Stat(filepath.Join(proc, file)); err == nil {
+			args = append(args, "--ro-bind", source, filepath.Join("/proc", file))
+		}
 	}
 	return args
 }

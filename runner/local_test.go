@@ -59,11 +59,13 @@ func TestLocalRun(t *testing.T) {
 		{"echo x > /file || echo x > /usr/file || echo x > /etc/hosts || echo refused", 0, "refused"},
 		{"for d in /tmp /run /var/tmp /var/run /dev/shm; do echo x > $d/f || echo $d; done", 0, ""},
 		{"head -c 2000000 /dev/zero > /tmp/big || echo full", 0, "full"},
+		{"head -c 2000000 /dev/zero > /dev/shm/big || echo full", 0, "full"},
 		{"ls /proc | grep -c '^[0-9]'", 0, ""},
 		{"cat /etc/shadow || echo none", 0, "none"},
 		{"ls /home /root || echo none", 0, "none"},
 		{"tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '", 0, "lo\n"},
 		{"unshare -Ur true || echo refused", 0, "refused"},
+		{"echo x > /dev/file || echo x > /proc/sys/kernel/ns_last_pid || cat /proc/keys || echo refused", 0, "refused"},
 		{"mount -t tmpfs x /tmp || echo refused", 0, "refused"},
 	}
 	for _, tt := range tests {
@@ -183,12 +185,17 @@ func TestLocalTerminal(t *testing.T) {
 func TestLocalRefuses(t *testing.T) {
 	dir := realDir(t)
 	spec := Spec{Session: "s"}
+	root := "for root, who owns"
+	if os.Geteuid() != 0 {
+		root = "for user 0:0"
+	}
 	for _, tt := range []struct {
 		spec Spec
 		cmd  Cmd
 		want string
 	}{
 		{spec, Cmd{}, "no command"},
+		{Spec{Session: "s", User: "0:0"}, Cmd{Args: []string{"true"}}, root},
 		{Spec{Session: "s", Network: NetworkIsolated}, Cmd{Args: []string{"true"}}, "needs a container engine"},
 		{Spec{Session: "s", Binds: []Bind{{Source: dir, Target: "/w"}}}, Cmd{Args: []string{"true"}}, "not within a view"},
 		{Spec{Session: "s", Binds: []Bind{{Source: dir + "/absent", Target: "/w", Plain: true}}}, Cmd{Args: []string{"true"}}, "no such file"},
