@@ -25,24 +25,39 @@ type containerEngine struct {
 
 var engine containerEngine
 
-// image holds nothing: the attacker is a static program that is bound into it.
-const image = "sandboxfs-attack"
+// image holds nothing but the attacker, which also has to sleep, and once more
+// as a set-uid program.
+const image = "sandboxfs-attack:1"
 
-// command returns "docker run" of the attacker with the view bound into it, or
-// skips the test where no engine can be started.
-func (e *containerEngine) command(t *testing.T, uid uint32, view string, args ...string) *exec.Cmd {
+// need starts the engine, or skips the test where none can be started.
+func (e *containerEngine) need(t *testing.T) {
 	t.Helper()
 	e.once.Do(func() { e.why = e.start() })
 	if e.why != nil {
 		t.Skip("no container engine: ", e.why)
 	}
+}
+
+func (e *containerEngine) address() string { return "unix://" + e.dir + "/socket" }
+
+// command returns "docker run" of the attacker with the view bound into it.
+func (e *containerEngine) command(t *testing.T, uid uint32, view string, args ...string) *exec.Cmd {
+	t.Helper()
+	e.need(t)
 	user := strconv.Itoa(int(uid))
 	return e.docker(append([]string{"run", "--rm", "-i", "--network", "none", "--user", user + ":" + user,
-		"-v", view + ":" + view, "-v", attackerBinary() + ":/attacker:ro", image, "/attacker"}, args...)...)
+		"-v", view + ":" + view, image, "/attacker"}, args...)...)
+}
+
+// major is the engine's version, 0 if it does not say.
+func (e *containerEngine) major() (n int) {
+	out, _ := e.docker("version", "--format", "{{.Server.Version}}").Output()
+	fmt.Sscanf(string(out), "%d.", &n)
+	return n
 }
 
 func (e *containerEngine) docker(args ...string) *exec.Cmd {
-	return exec.Command("docker", append([]string{"-H", "unix://" + e.dir + "/socket"}, args...)...)
+	return exec.Command("docker", append([]string{"-H", e.address()}, args...)...)
 }
 
 func (e *containerEngine) start() error {
@@ -58,7 +73,7 @@ func (e *containerEngine) start() error {
 	if err := os.Mkdir(e.dir, 0o700); err != nil {
 		return err
 	}
-	e.daemon = exec.Command("dockerd", "-H", "unix://"+e.dir+"/socket", "-p", e.dir+"/pid",
+	e.daemon = exec.Command("dockerd", "-H", e.address(), "-p", e.dir+"/pid",
 		"--data-root", e.dir+"/data", "--exec-root", e.dir+"/exec",
 		"--bridge", "none", "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false")
 	log, err := os.Create(filepath.Join(e.dir, "log"))
@@ -81,12 +96,26 @@ func (e *containerEngine) start() error {
 	return fmt.Errorf("dockerd does not answer: %s", text[max(0, len(text)-500):])
 }
 
-// importImage makes the image, of one empty directory.
+// importImage makes the image, of one program.
 func (e *containerEngine) importImage() error {
+	program, err := os.ReadFile(attackerBinary())
+	if err != nil {
+		return err
+	}
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	if err := w.WriteHeader(&tar.Header{Name: "etc/", Typeflag: tar.TypeDir, Mode: 0o755}); err != nil {
-		return err
+	for _, h := range []tar.Header{
+		{Name: "etc/", Typeflag: tar.TypeDir, Mode: 0o755},
+		{Name: "attacker", Mode: 0o755, Size: int64(len(program))},
+		{Name: "setuid", Mode: 0o4755, Size: int64(len(program))},
+		{Name: "bin/sleep", Typeflag: tar.TypeSymlink, Linkname: "/attacker"},
+	} {
+		if err := w.WriteHeader(&h); err != nil {
+			return err
+		}
+		if h.Size > 0 {
+			w.Write(program)
+		}
 	}
 	if err := w.Close(); err != nil {
 		return err
