@@ -122,10 +122,18 @@ func (j jail) left(t *testing.T, w *world) {
 			t.Errorf("left behind: containers %s", strings.Fields(out))
 		}
 	}
-	cmdlines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, file := range cmdlines {
-		if line, _ := os.ReadFile(file); bytes.Contains(line, []byte(w.Dir)) || bytes.HasPrefix(line, []byte("./attacker\x00")) {
-			t.Errorf("left behind: %s %q", file, line)
+	for _, p := range append(processes("./attacker\x00"), processes(w.Dir)...) {
+		t.Errorf("left behind: process %s", p)
+	}
+}
+
+// processes are those whose command line holds text.
+func processes(text string) (list []string) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		if line, _ := os.ReadFile(file); bytes.Contains(line, []byte(text)) {
+			list = append(list, fmt.Sprintf("%s %q", file, line))
 		}
 	}
+	return list
 }
