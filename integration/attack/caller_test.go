@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -59,6 +60,27 @@ func runAttack(name, dir string) int {
 	return 0
 }
 
+// runNamespaced is the attacker's process in a user namespace of its own, where
+// root is host outside.
+func runNamespaced(host string, args []string) int {
+	first, err := strconv.Atoi(host)
+	if err != nil {
+		panic(err)
+	}
+	cmd := exec.Command("/proc/self/exe", args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	ids := []syscall.SysProcIDMap{{ContainerID: 0, HostID: first, Size: 65536}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: unix.CLONE_NEWUSER, UidMappings: ids, GidMappings: ids,
+		GidMappingsEnableSetgroups: true, Credential: &syscall.Credential{},
+	}
+	if err := cmd.Run(); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	return 0
+}
+
 // waitForTest tells the test that the attacker is ready, and waits for it.
 func waitForTest() {
 	fmt.Println("ready")
@@ -82,13 +104,16 @@ type caller struct {
 	name      string
 	uid       uint32
 	container bool
+	namespace string // the user of the host who is root in a user namespace; "" without one
 }
 
 var callers = []caller{
-	{"host root", 0, false},
-	{"host user", 1000, false},
-	{"container root", 0, true},
-	{"container user", 1000, true},
+	{"host root", 0, false, ""},
+	{"host user", 1000, false, ""},
+	{"container root", 0, true, ""},
+	{"container user", 1000, true, ""},
+	{"container root of a user namespace", 0, true, "100000"}, // as with the engine's userns-remap
+	{"container root of root's user namespace", 0, true, "0"},
 }
 
 // attack runs the script of the test as each caller. If meanwhile is not nil
@@ -122,7 +147,7 @@ func (c caller) run(t *testing.T, name string, v *view, meanwhile func()) []outc
 	cmd := exec.Command(attackerBinary(), "attack", name, v.Path)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: c.uid, Gid: c.uid}}
 	if c.container {
-		cmd = engine.command(t, c.uid, v.Path, "attack", name, v.Path)
+		cmd = engine.command(t, c, v.Path, name)
 	}
 	var errs strings.Builder
 	cmd.Stderr = &errs

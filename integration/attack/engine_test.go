@@ -40,13 +40,19 @@ func (e *containerEngine) need(t *testing.T) {
 
 func (e *containerEngine) address() string { return "unix://" + e.dir + "/socket" }
 
-// command returns "docker run" of the attacker with the view bound into it.
-func (e *containerEngine) command(t *testing.T, uid uint32, view string, args ...string) *exec.Cmd {
+// command returns "docker run" of the attacker's script name, as c and with the
+// view bound into it.
+func (e *containerEngine) command(t *testing.T, c caller, view, name string) *exec.Cmd {
 	t.Helper()
 	e.need(t)
-	user := strconv.Itoa(int(uid))
-	return e.docker(append([]string{"run", "--rm", "-i", "--network", "none", "--user", user + ":" + user,
-		"-v", view + ":" + view, image, "/attacker"}, args...)...)
+	user := strconv.Itoa(int(c.uid))
+	args := []string{"run", "--rm", "-i", "--network", "none", "--user", user + ":" + user, "-v", view + ":" + view}
+	program := []string{"attack", name, view}
+	if c.namespace != "" {
+		args = append(args, "--security-opt", "seccomp=unconfined")
+		program = append([]string{"namespaced", c.namespace}, program...)
+	}
+	return e.docker(append(append(args, image, "/attacker"), program...)...)
 }
 
 // major is the engine's version, 0 if it does not say.

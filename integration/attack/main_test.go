@@ -22,6 +22,8 @@ func TestMain(m *testing.M) {
 		os.Exit(runAttack(os.Args[2], os.Args[3]))
 	}
 	switch {
+	case len(os.Args) > 2 && os.Args[1] == "namespaced":
+		os.Exit(runNamespaced(os.Args[2], os.Args[3:]))
 	case filepath.Base(os.Args[0]) == "sleep": // the image's, between commands
 		unix.Pause()
 	case len(os.Args) == 2 && os.Args[1] == "whoami":
