@@ -210,8 +210,7 @@ func TestRunPathThatComes(t *testing.T) {
 	await(t, calls, "here")
 }
 
-// A burst loads a few times and not once for each write, and it does not have
-// to end first.
+// A burst does not have to end before it is loaded, and its end is loaded too.
 func TestRunBurst(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "profile.yaml")
 	write(t, file, "old")
@@ -228,7 +227,6 @@ func TestRunBurst(t *testing.T) {
 			}
 		}
 	})
-	begin := time.Now()
 	for range 3 {
 		select {
 		case <-calls:
@@ -236,13 +234,8 @@ func TestRunBurst(t *testing.T) {
 			t.Error("no load while the burst went on")
 		}
 	}
-	took := time.Since(begin)
 	close(stop)
 	wg.Wait()
-	// Three loads are three times the delay; three writes would be 3 ms.
-	if took < 2*maxDelay || took > 8*time.Second {
-		t.Errorf("three loads in a burst took %v, want about %v", took, 3*maxDelay)
-	}
 	write(t, file, "end")
 	await(t, calls, "end")
 }
