@@ -101,6 +101,7 @@ func (s *Server) Release(id HandleID) {
 		return
 	}
 	s.locks.release(h)
+	s.listings.drop(&h.listing)
 	s.mu.Lock()
 	if i := slices.Index(h.node.handles, h); i >= 0 {
 		h.node.handles = slices.Delete(h.node.handles, i, i+1)

@@ -1,7 +1,9 @@
 package fs
 
 import (
+	"container/list"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/sandboxfs/sandboxfs/internal/vpath"
@@ -20,9 +22,51 @@ type DirEntry struct {
 // offset is an index into it, so that it holds still for telldir(3).
 type listing struct {
 	mu         sync.Mutex
-	read       bool
 	generation uint64 // of the view that the names were shown by
-	entries    []DirEntry
+
+	entries atomic.Pointer[[]DirEntry] // nil when it is to be read anew; set by listings
+	place   *list.Element              // guarded by listings.mu
+}
+
+// listings bounds what is kept of directories that are open and were not read
+// to their end, which would be for the caller to choose.
+type listings struct {
+	mu    sync.Mutex
+	kept  list.List // of *listing, the oldest first
+	total int       // entries in all of them
+}
+
+// maxListed is how many entries are kept. Whoever goes on to read a listing
+// that was dropped reads the directory anew, from the same index.
+const maxListed = 1 << 18
+
+// keep gives l its entries, and drops the oldest listings that are too much.
+func (k *listings) keep(l *listing, entries []DirEntry) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.dropLocked(l)
+	l.entries.Store(&entries)
+	l.place = k.kept.PushBack(l)
+	k.total += len(entries)
+	for k.total > maxListed && k.kept.Len() > 1 {
+		k.dropLocked(k.kept.Front().Value.(*listing))
+	}
+}
+
+// drop lets go of the entries of l.
+func (k *listings) drop(l *listing) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.dropLocked(l)
+}
+
+func (k *listings) dropLocked(l *listing) {
+	if l.place == nil {
+		return
+	}
+	k.kept.Remove(l.place)
+	k.total -= len(*l.entries.Swap(nil))
+	l.place = nil
 }
 
 // Opendir opens a directory for listing.
@@ -64,23 +108,26 @@ func (s *Server) Readdir(c *Caller, id HandleID, off uint64, emit func(e DirEntr
 	snap := s.snap.Load()
 	h.listing.mu.Lock()
 	defer h.listing.mu.Unlock()
-	if off == 0 || !h.listing.read {
-		entries, errno := s.list(h.node)
-		if errno != 0 {
+	var entries []DirEntry
+	if kept := h.listing.entries.Load(); kept != nil && off != 0 {
+		entries = *kept
+	} else {
+		if entries, errno = s.list(h.node); errno != 0 {
 			return errno
 		}
-		h.listing.entries, h.listing.read, h.listing.generation = entries, true, snap.generation
+		s.listings.keep(&h.listing, entries)
+		h.listing.generation = snap.generation
 	}
-	if off >= uint64(len(h.listing.entries)) {
-		h.listing.entries, h.listing.read = nil, false // read to the end: it is not kept for as long as the directory is open
+	if off >= uint64(len(entries)) {
+		s.listings.drop(&h.listing) // read to the end: it is not kept for as long as the directory is open
 		return 0
 	}
 	path := s.pathOf(h.node)
-	for i := off; i < uint64(len(h.listing.entries)); i++ {
-		if h.listing.generation != snap.generation && h.node.hides(snap.view, path.Join(h.listing.entries[i].Name)) {
+	for i := off; i < uint64(len(entries)); i++ {
+		if h.listing.generation != snap.generation && h.node.hides(snap.view, path.Join(entries[i].Name)) {
 			continue // hidden by a reload since the listing was read
 		}
-		if !emit(h.listing.entries[i], i+1) {
+		if !emit(entries[i], i+1) {
 			break
 		}
 	}

@@ -111,3 +111,33 @@ func TestListingIsAsked(t *testing.T) {
 	want(t, w.Readdir(caller(), o.Handle, 0, func(DirEntry, uint64) bool { return true }), syscall.EACCES, "readdir after the turn")
 	want(t, w.FsyncDir(caller(), o.Handle), syscall.EACCES, "fsyncdir after the turn")
 }
+
+// TestListingsAreBounded has the oldest listing that was read halfway be read
+// anew when too much is kept, and none be kept that is read or closed.
+func TestListingsAreBounded(t *testing.T) {
+	w := newWorld(t, allowAll)
+	w.fill(t, "dir/", "dir/a", "dir/b")
+	part := func(id HandleID, off uint64) (next uint64) {
+		want(t, w.Readdir(caller(), id, off, func(_ DirEntry, n uint64) bool { next = n; return false }), 0, "readdir")
+		return next
+	}
+	var first, second Opened
+	want(t, w.Opendir(caller(), w.at(t, "/dir"), &first), 0, "opendir")
+	want(t, w.Opendir(caller(), w.at(t, "/dir"), &second), 0, "opendir")
+	part(first.Handle, 0)
+	w.listings.total += maxListed // as if others had been read
+	part(second.Handle, 0)
+	w.listings.total -= maxListed
+	if got := w.listings.kept.Len(); got != 1 || w.listings.total != 4 {
+		t.Errorf("%d listings with %d entries are kept, want the last one of 4", got, w.listings.total)
+	}
+	if next := part(first.Handle, 1); next != 2 {
+		t.Errorf("the dropped listing goes on at %d, want 2", next)
+	}
+	part(first.Handle, 4)
+	w.Release(second.Handle)
+	if w.listings.kept.Len() != 0 || w.listings.total != 0 {
+		t.Errorf("%d listings with %d entries are kept after the end", w.listings.kept.Len(), w.listings.total)
+	}
+	w.Release(first.Handle)
+}

@@ -80,10 +80,11 @@ type Server struct {
 	// is held during a system call on the backing.
 	moves sync.RWMutex
 
-	snap    atomic.Pointer[snapshot]
-	inodes  inodes
-	handles handles
-	locks   locks
+	snap     atomic.Pointer[snapshot]
+	inodes   inodes
+	handles  handles
+	listings listings
+	locks    locks
 
 	unrecorded atomic.Int64 // accesses that could not be recorded, since one was
 
