@@ -79,8 +79,11 @@ type view struct {
 	at       string // mountpoint
 	backing  string
 	server   *fs.Server
+	mount    *Mount
 	records  *recorder
 	counters func(metric string) map[string]float64 // by the values of the labels
+	end      func()                                 // unmounts and ends the server; it may be called again
+	detached bool                                   // the test has unmounted it
 }
 
 func allowAll() *policy.Policy {
@@ -103,7 +106,12 @@ func rootView(t *testing.T, source string, policies ...*policy.Policy) *overlay.
 // mount mounts a new directory under the given policies.
 func mount(t *testing.T, policies ...*policy.Policy) *view {
 	t.Helper()
-	source := tempDir(t)
+	return mountOf(t, tempDir(t), policies...)
+}
+
+// mountOf mounts a directory of the host.
+func mountOf(t *testing.T, source string, policies ...*policy.Policy) *view {
+	t.Helper()
 	tree, err := backing.Open(source)
 	if err != nil {
 		t.Fatal(err)
@@ -153,22 +161,25 @@ func mountView(t *testing.T, source string, v *overlay.View, trees ...backing.Tr
 		t.Fatal(err)
 	}
 	w.server = server
-	mnt, err := New(w.at, server, Options{FSName: "test", AllowOther: os.Geteuid() == 0, Metrics: m, Log: log})
+	w.mount, err = New(w.at, server, Options{FSName: "test", AllowOther: os.Geteuid() == 0, Metrics: m, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan error)
-	go func() { done <- mnt.Serve() }()
-	t.Cleanup(func() {
-		if err := mnt.Unmount(false); err != nil {
-			t.Errorf("unmount: %v", err)
-			mnt.Unmount(true)
+	go func() { done <- w.mount.Serve() }()
+	w.end = sync.OnceFunc(func() {
+		if !w.detached {
+			if err := w.mount.Unmount(false); err != nil {
+				t.Errorf("unmount: %v", err)
+				w.mount.Unmount(true)
+			}
 		}
 		if err := <-done; err != nil {
 			t.Errorf("Serve() = %v", err)
 		}
 		server.Close()
 	})
+	t.Cleanup(w.end)
 	refusePoll(t, filepath.Join(w.at, string(mounts[0].Target)))
 	if err := server.Swap(v); err != nil {
 		t.Fatal(err)

@@ -70,6 +70,8 @@ func New(dir string, server *fs.Server, o Options) (*Mount, error) {
 func (m *Mount) Serve() error {
 	err := m.loop.serve()
 	m.server.Notify(nil)
+	mounting.Lock()
+	defer mounting.Unlock()
 	m.conn.Close()
 	unix.Close(m.dev)
 	return err
@@ -108,7 +110,8 @@ func Unmount(dir string, lazy bool) error {
 }
 
 // mounting keeps mounts of one process apart: the library logs what the mount
-// helper says to the standard logger, and does not tell its descriptor.
+// helper says to the standard logger, and does not tell its descriptor. The
+// number of one that is closed meanwhile would be that of the new one.
 var mounting sync.Mutex
 
 // connect mounts and returns the connection, with a descriptor of its device.
