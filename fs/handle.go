@@ -61,14 +61,16 @@ func (t *handles) get(id HandleID) (*handle, syscall.Errno) {
 	return h, 0
 }
 
-// closeAll closes what the kernel never released.
-func (t *handles) closeAll() {
+// closeAll closes what the kernel never released, and returns how much it was.
+func (t *handles) closeAll() (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	n = len(t.open)
 	for id, h := range t.open {
 		delete(t.open, id)
 		h.done()
 	}
+	return n
 }
 
 // open gives h an id and makes it known.

@@ -89,15 +89,16 @@ func (s *Server) withRemains(n *node, act func(backing.Object) error) syscall.Er
 	return syscall.ESTALE
 }
 
-// closeRemains closes what was kept of nodes that the kernel has never
-// forgotten: at an unmount it does not say so.
-func (s *Server) closeRemains() {
+// forgetAll lets the nodes go that the kernel has never forgotten, with what was
+// kept of them: at an unmount it does not say so.
+func (s *Server) forgetAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.metrics.Nodes(1 - len(s.nodes)) // the root is not counted
 	for _, n := range s.nodes {
 		if n.kept != nil {
 			n.kept.Close()
-			n.kept = nil
 		}
 	}
+	clear(s.nodes)
 }

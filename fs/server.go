@@ -219,8 +219,8 @@ func (s *Server) Close() {
 	close(s.stop)
 	s.notify.close()
 	s.names.close()
-	s.handles.closeAll()
-	s.closeRemains()
+	s.metrics.Handles(-s.handles.closeAll())
+	s.forgetAll()
 	s.dirs.closeAll()
 	for _, m := range s.mounts {
 		if m.holder != nil {
