@@ -14,6 +14,7 @@ type Access struct {
 	Path       vpath.Path
 	To         vpath.Path // new name of rename and link; else ""
 	Verdict    policy.Verdict
+	Detail     string        // what the rule says of this very access, in the place of its message; else ""
 	Errno      syscall.Errno // 0 when the operation goes ahead
 	Pid        uint32        // 0 for page write-back and for callers in a foreign pid namespace
 	Uid        uint32

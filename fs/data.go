@@ -64,6 +64,13 @@ func (s *Server) Write(c *Caller, id HandleID, p []byte, off int64, in WriteIn) 
 	if h.node.opener.Load() != 0 {
 		h.node.opener.Store(0)
 	}
+	release, errno := s.guardWrite(c, h, p, off, in)
+	if errno != 0 {
+		return 0, errno
+	}
+	if release != nil {
+		defer release()
+	}
 	var n int
 	errno = s.changing(h.node, h.file, func() (err error) {
 		if in.KillSetID {
@@ -152,6 +159,13 @@ func (s *Server) Allocate(c *Caller, id HandleID, mode uint32, off, length int64
 		return syscall.ENODEV
 	}
 	c.Thread.Yield()
+	if h.node.git.Load() {
+		s.moves.RLock()
+		defer s.moves.RUnlock()
+		if errno := s.guardChange(c, h.node, policy.Write); errno != 0 {
+			return errno
+		}
+	}
 	return s.changing(h.node, h.file, func() error {
 		if err := h.file.Allocate(mode, off, length); err != nil {
 			return err

@@ -120,6 +120,8 @@ type access struct {
 	op   policy.Op
 	path vpath.Path
 	to   vpath.Path // of rename and link
+
+	detail string // what the rule says of this very access, else ""
 }
 
 // settle counts and records a verdict and turns it into an errno. A verdict of
@@ -138,7 +140,7 @@ func (s *Server) settle(c *Caller, snap *snapshot, m *metrics.Mount, a access, v
 		errno = refusal(v)
 	}
 	err := s.recorder.Record(Access{
-		Mount: targetAt(snap.view, a.path), Op: a.op, Path: a.path, To: a.to, Verdict: v, Errno: errno,
+		Mount: targetAt(snap.view, a.path), Op: a.op, Path: a.path, To: a.to, Verdict: v, Detail: a.detail, Errno: errno,
 		Pid: c.Pid, Uid: c.Uid, Generation: snap.generation,
 	})
 	s.recorded(err)

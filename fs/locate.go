@@ -39,7 +39,7 @@ func (s *Server) locate(view *overlay.View, dir *node, name string, path vpath.P
 
 // locateIn looks in the backing of dir.
 func (s *Server) locateIn(dir *node, name string) (found, syscall.Errno) {
-	if dir.kind != kindDir {
+	if dir.kind != kindDir || isFresh(name) {
 		return found{}, syscall.ENOENT
 	}
 	d, errno := s.openDir(dir)

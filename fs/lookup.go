@@ -4,6 +4,7 @@ import (
 	"syscall"
 
 	"github.com/sandboxfs/sandboxfs/internal/backing"
+	"github.com/sandboxfs/sandboxfs/internal/gitguard"
 	"github.com/sandboxfs/sandboxfs/internal/vpath"
 	"github.com/sandboxfs/sandboxfs/policy"
 )
@@ -82,6 +83,9 @@ func (s *Server) fill(n *node, path vpath.Path, f *found, out *Entry) {
 	if !n.allows(s.Generation(), policy.Stat) {
 		// Recorded each time, or known only by the descriptor that made it.
 		out.Valid, out.Attr.Valid = 0, 0
+	}
+	if gitguard.Locks(path.Base()) {
+		out.Valid = 0 // renamed to its place, the name must lead to the fresh file at once
 	}
 }
 

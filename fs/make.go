@@ -25,6 +25,9 @@ func (s *Server) vacant(c *Caller, parent NodeID, name string, op policy.Op) (*n
 	if len(path) > maxPath {
 		return nil, "", syscall.ENAMETOOLONG
 	}
+	if isFresh(name) {
+		return nil, "", syscall.ENOENT
+	}
 	view := s.View()
 	if !dir.hides(view, path) {
 		_, errno := s.locate(view, dir, name, path)
@@ -81,8 +84,7 @@ func (s *Server) Symlink(c *Caller, parent NodeID, name, target string, out *Ent
 // make decides, lets act make the name in the backing for the caller, and
 // answers with its node.
 func (s *Server) make(c *Caller, parent NodeID, name string, op policy.Op, out *Entry, act func(*dirRef) error) syscall.Errno {
-	s.moves.RLock()
-	defer s.moves.RUnlock()
+	defer s.hold(name)()
 	dir, path, errno := s.vacant(c, parent, name, op)
 	if errno != 0 {
 		return errno
@@ -92,6 +94,9 @@ func (s *Server) make(c *Caller, parent NodeID, name string, op policy.Op, out *
 		return errno
 	}
 	defer d.release()
+	if errno := s.guardMake(c, dir, d, name, access{op: op, path: path}); errno != 0 {
+		return errno
+	}
 	if errno := s.as(c, dir, d, func() error { return act(d) }); errno != 0 {
 		return errno
 	}
@@ -119,8 +124,7 @@ func (s *Server) as(c *Caller, dir *node, d *dirRef, act func() error) syscall.E
 // Link gives a file a further name. What it could be used for by its new name
 // alone must be allowed by its old ones: the daemon may forget those.
 func (s *Server) Link(c *Caller, num, parent NodeID, name string, out *Entry) syscall.Errno {
-	s.moves.RLock()
-	defer s.moves.RUnlock()
+	defer s.hold(name)()
 	n, errno := s.node(num)
 	if errno != 0 {
 		return errno
@@ -154,6 +158,12 @@ func (s *Server) Link(c *Caller, num, parent NodeID, name string, out *Entry) sy
 		return errno
 	}
 	defer d.release()
+	if errno := s.guardMake(c, dir, d, name, a); errno != 0 {
+		return errno
+	}
+	if f, ok := s.gitFile(n); ok {
+		return s.refuseGit(c, a, "%s gets no further name, under which it could be changed unseen", f.path)
+	}
 	st, errno := s.linkObject(n, d, name)
 	if errno != 0 {
 		return errno

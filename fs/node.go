@@ -44,6 +44,13 @@ type node struct {
 	// process made the file, in a zone: it may save it under another name there.
 	process atomic.Uint32
 
+	// git says that the file has, or had, a name that git looks for somewhere.
+	git atomic.Bool
+
+	// pointed is what a pointer of git held before it was truncated to be written
+	// anew.
+	pointed atomic.Pointer[[]byte]
+
 	watch watch
 
 	// guarded by Server.mu

@@ -5,6 +5,7 @@ import (
 	"syscall"
 
 	"github.com/sandboxfs/sandboxfs/internal/backing"
+	"github.com/sandboxfs/sandboxfs/internal/gitguard"
 	"github.com/sandboxfs/sandboxfs/internal/vpath"
 )
 
@@ -148,6 +149,9 @@ func (s *Server) newNodeLocked(f found) *node {
 // linkLocked makes d a name of n.
 func (s *Server) linkLocked(n *node, d dentry) {
 	n.names = append(n.names, d)
+	if n.kind == kindFile && (gitguard.NameOf(d.name).Guarded() || gitguard.NameOf(d.dir.path.Base()) == gitguard.Hooks) {
+		n.git.Store(true)
+	}
 	d.dir.children[d.name] = n
 	if n.kind != kindFile {
 		n.path = d.dir.path.Join(d.name)

@@ -41,6 +41,9 @@ func (s *Server) Open(c *Caller, num NodeID, flags uint32, out *Opened) syscall.
 	if errno := s.gateOpen(c, n, flags); errno != 0 {
 		return errno
 	}
+	if errno := s.guardOpen(c, n, flags); errno != 0 {
+		return errno
+	}
 	if n.kind == kindDevice {
 		s.openDevice(n, flags, out)
 		return 0
@@ -53,12 +56,15 @@ func (s *Server) Open(c *Caller, num NodeID, flags uint32, out *Opened) syscall.
 		n.opener.Store(c.Pid)
 	}
 	s.opened(n, file, flags, "", out)
-	if s.Generation() == generation {
-		return 0
+	// A reload that has come between did not see the handle, nor did a check of
+	// what git reads: the kernel would go on serving pages that it keeps.
+	if s.Generation() != generation {
+		errno = s.gateOpen(c, n, flags)
 	}
-	// A reload has come between, which did not see the handle: the kernel would
-	// go on serving pages that it keeps.
-	if errno = s.gateOpen(c, n, flags); errno != 0 {
+	if errno == 0 {
+		errno = s.guardOpen(c, n, flags)
+	}
+	if errno != 0 {
 		s.Release(out.Handle)
 	}
 	return errno
@@ -140,8 +146,7 @@ func (s *Server) opened(n *node, file backing.File, flags uint32, maker vpath.Pa
 // Create makes and opens a file. If the name is there already, which the
 // kernel did not know, this is an open of it.
 func (s *Server) Create(c *Caller, parent NodeID, name string, flags, mode uint32, entry *Entry, out *Opened) syscall.Errno {
-	s.moves.RLock()
-	defer s.moves.RUnlock()
+	defer s.hold(name)()
 	dir, path, errno := s.vacant(c, parent, name, policy.Create)
 	if errno == syscall.EEXIST && flags&unix.O_EXCL == 0 {
 		return s.openExisting(c, parent, name, flags, entry, out)
@@ -157,6 +162,9 @@ func (s *Server) Create(c *Caller, parent NodeID, name string, flags, mode uint3
 		return errno
 	}
 	defer d.release()
+	if errno := s.guardMake(c, dir, d, name, access{op: policy.Create, path: path}); errno != 0 {
+		return errno
+	}
 	var file backing.File
 	errno = s.as(c, dir, d, func() (err error) {
 		file, err = d.CreateAt(name, int(flags&openFlags), mode&noSetuid&07777)
@@ -213,6 +221,9 @@ func (s *Server) truncateOpened(c *Caller, id HandleID) syscall.Errno {
 		return errno
 	}
 	if errno := s.gate(c, h.node, policy.Write); errno != 0 {
+		return errno
+	}
+	if errno := s.guardTruncate(c, h.node, 0); errno != 0 {
 		return errno
 	}
 	return s.changing(h.node, h.file, func() error { return h.file.Truncate(0) })

@@ -175,7 +175,7 @@ func (s *Server) listBacking(view *overlay.View, n *node, path vpath.Path, above
 	}
 	mayHide := view.MayHide(path)
 	for _, e := range found {
-		if above[e.Name] || mayHide && n.hides(view, path.Join(e.Name)) {
+		if above[e.Name] || isFresh(e.Name) || mayHide && n.hides(view, path.Join(e.Name)) {
 			continue
 		}
 		entries = append(entries, DirEntry{e.Name, s.inodes.number(n.id.Dev, e.Ino), e.Type})

@@ -19,7 +19,7 @@ type remains struct {
 
 // keep looks at what n, known under name in d, will be without that name. The
 // caller gives the answer to lostLocked, or closes it.
-func (s *Server) keep(n *node, d *dirRef, name string) remains {
+func (s *Server) keep(n *node, d backing.Dir, name string) remains {
 	if n == nil || n.kind != kindFile {
 		return remains{node: n, last: true}
 	}

@@ -37,8 +37,11 @@ func (s *Server) remove(c *Caller, parent NodeID, name string, op policy.Op, act
 	if errno := s.gateEntry(c, dir, n, a); errno != 0 {
 		return errno
 	}
-	if dir.kind != kindDir {
+	if dir.kind != kindDir || isFresh(name) {
 		return syscall.ENOENT
+	}
+	if s.isHook(dir, name) && s.gitOn(path) {
+		return s.refuseGit(c, a, hookMessage)
 	}
 	d, errno := s.openDir(dir)
 	if errno != 0 {

@@ -4,6 +4,7 @@ import (
 	"syscall"
 
 	"github.com/sandboxfs/sandboxfs/internal/backing"
+	"github.com/sandboxfs/sandboxfs/internal/gitguard"
 	"github.com/sandboxfs/sandboxfs/internal/vpath"
 	"github.com/sandboxfs/sandboxfs/overlay"
 	"github.com/sandboxfs/sandboxfs/policy"
@@ -36,7 +37,13 @@ func (s *Server) Rename(c *Caller, oldParent NodeID, oldName string, newParent N
 	if len(m.new) > maxPath {
 		return syscall.ENAMETOOLONG
 	}
+	if isFresh(oldName) || isFresh(newName) {
+		return syscall.ENOENT
+	}
 	if errno := s.gateRename(c, &m); errno != 0 {
+		return errno
+	}
+	if taken, errno := s.guardMove(c, &m); taken || errno != 0 {
 		return errno
 	}
 	if errno := s.renameBacking(&m); errno != 0 {
@@ -47,9 +54,9 @@ func (s *Server) Rename(c *Caller, oldParent NodeID, oldName string, newParent N
 }
 
 // lockMove holds names still for a move, all of them if it is, or may be, that
-// of a directory. It returns what lets them go.
+// of a directory, or makes a directory one of git's. It returns what lets them go.
 func (s *Server) lockMove(m *move) (unlock func()) {
-	if _, n := s.child(m.oldDir, m.oldName); n != nil && n.kind == kindFile {
+	if _, n := s.child(m.oldDir, m.oldName); n != nil && n.kind == kindFile && !gitguard.NameOf(m.newName).Marks() {
 		s.moves.RLock()
 		return s.moves.RUnlock
 	}

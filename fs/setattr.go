@@ -36,6 +36,13 @@ func (s *Server) Setattr(c *Caller, num NodeID, in *SetattrIn, out *Attr) syscal
 			return errno
 		}
 	}
+	if n.git.Load() && (in.Size != nil || in.Mode != nil) {
+		s.moves.RLock()
+		defer s.moves.RUnlock()
+		if errno := s.guardSetattr(c, n, in); errno != 0 {
+			return errno
+		}
+	}
 	switch n.kind {
 	case kindDevice:
 		s.deviceAttr(n, out)

@@ -4,6 +4,8 @@
 package overlay
 
 import (
+	"slices"
+
 	"github.com/sandboxfs/sandboxfs/internal/vpath"
 	"github.com/sandboxfs/sandboxfs/policy"
 )
@@ -53,6 +55,11 @@ type Mount struct {
 type Layer struct {
 	Kind   string // "mount", "base", "ceiling", "guard", "self"
 	Policy *policy.Policy
+}
+
+// Guarded reports whether the guard pack of that name is laid over m.
+func (m *Mount) Guarded(pack string) bool {
+	return slices.ContainsFunc(m.Layers, func(l Layer) bool { return l.Kind == "guard" && l.Policy.Name == pack })
 }
 
 // refuses reports whether the mount itself forbids op. A device takes writes

@@ -17,7 +17,7 @@ var rows = []struct {
 }{
 	{[]string{"internal/vpath", "internal/strictyaml", "internal/expand"},
 		"words that everything else is written in know of nothing else"},
-	{[]string{"policy", "internal/backing"},
+	{[]string{"policy", "internal/backing", "internal/gitguard"},
 		"a decision knows no mount and no file, and a file knows no decision"},
 	{[]string{"overlay", "metrics", "configs", "internal/backing/treetest"},
 		"the mount table is pure and knows nobody who asks it"},

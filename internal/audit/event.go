@@ -5,6 +5,7 @@
 package audit
 
 import (
+	"cmp"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -34,7 +35,7 @@ type Event struct {
 	Command    string // comm of the pid; "" when it could not be read
 	Exec       string // id of the run that the process belongs to
 	Generation uint64
-	Message    string // of the rule
+	Message    string // of the rule, or what it says of this very access
 }
 
 // Sink takes events. An error says that the event is not kept.
@@ -64,6 +65,6 @@ func newEvent(a fs.Access, dir string, now time.Time) Event {
 		Uid:        a.Uid,
 		Command:    command(a.Pid),
 		Generation: a.Generation,
-		Message:    r.Message,
+		Message:    cmp.Or(a.Detail, r.Message),
 	}
 }

@@ -1,0 +1,208 @@
+package fs
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/sandboxfs/sandboxfs/internal/backing"
+	"github.com/sandboxfs/sandboxfs/internal/gitguard"
+	"github.com/sandboxfs/sandboxfs/internal/vpath"
+	"github.com/sandboxfs/sandboxfs/policy"
+)
+
+// The guard pack "git" by content: what git reads as instructions is changed as
+// git changes it, and checked. Which files those are depends on what stands
+// beside them, so it is asked where a name comes to be (this file, git_move.go)
+// and where data is changed (git_data.go). The pack's rules by name (package
+// configs) hold besides.
+
+// gitOn reports whether the guard is laid over path.
+func (s *Server) gitOn(path vpath.Path) bool {
+	m := s.View().Resolve(path).Mount
+	return m != nil && m.Guarded(gitguard.Pack)
+}
+
+// refuseGit settles an operation that the guard refuses.
+func (s *Server) refuseGit(c *Caller, a access, format string, args ...any) syscall.Errno {
+	a.detail = fmt.Sprintf(format, args...) + " (guard pack git; to switch it off, list the other packs in the profile: guards: [...])"
+	return s.refuse(c, a, policy.GitContent)
+}
+
+// hold keeps names as they are while name is made in a directory, all of them if
+// the name can make that directory one of git's. It returns what lets them go.
+func (s *Server) hold(name string) (release func()) {
+	if gitguard.NameOf(name).Marks() {
+		s.moves.Lock()
+		return s.moves.Unlock
+	}
+	s.moves.RLock()
+	return s.moves.RUnlock
+}
+
+// isGitDir reports whether git takes d, which stands at path, for a directory of
+// its own. What cannot be looked at counts as there.
+func isGitDir(d backing.Dir, path vpath.Path) bool {
+	return gitguard.NamesGitDir(path.Base()) || holdsGit(d, gitguard.Other)
+}
+
+// holdsGit reports the same by what is in d, as if arriving were there too.
+func holdsGit(d backing.Dir, arriving gitguard.Name) bool {
+	return gitguard.HoldsGit(func(n gitguard.Name) bool {
+		return n == arriving || isThere(d, gitguard.Markers[n])
+	})
+}
+
+func isThere(d backing.Dir, name string) bool {
+	_, err := d.StatAt(name)
+	return err != syscall.ENOENT
+}
+
+// guardMake decides whether a.op may make name in the directory n, which d is in
+// the backing. Names are held still.
+func (s *Server) guardMake(c *Caller, n *node, d *dirRef, name string, a access) syscall.Errno {
+	path := s.pathOf(n)
+	kind := gitguard.NameOf(name)
+	if kind == gitguard.Other && gitguard.NameOf(path.Base()) != gitguard.Hooks || !s.gitOn(path) {
+		return 0
+	}
+	if s.isHook(n, name) {
+		return s.refuseGit(c, a, hookMessage)
+	}
+	if errno := s.guardArrival(c, n, d.Dir, path, kind, a); errno != 0 {
+		return errno
+	}
+	if kind != gitguard.Gitfile && !isGitDir(d, path) && !holdsGit(d, kind) {
+		return 0
+	}
+	linked := a.op == policy.Symlink || a.op == policy.Link
+	switch {
+	case a.op == policy.Mkdir:
+	case kind == gitguard.ConfigWorktree && a.op == policy.Create && isThere(d, gitguard.Markers[gitguard.CommonDir]):
+		// git worktree add copies it; what is written is checked.
+	case kind.Configures():
+		return s.refuseGit(c, a, configMessage)
+	case linked && (kind.Pointer() || kind == gitguard.Hooks || kind == gitguard.Store):
+		return s.refuseGit(c, a, "%s is no link where git looks for it", path.Join(name))
+	}
+	return 0
+}
+
+const (
+	hookMessage   = "git would run this hook on the host"
+	configMessage = "git's configuration is written in no other way than git's own, a lock file renamed onto it; use git config"
+)
+
+// isHook reports whether git would run a file of that name in the directory n.
+func (s *Server) isHook(n *node, name string) bool {
+	s.mu.RLock()
+	var above *node
+	if len(n.names) > 0 && gitguard.NameOf(n.names[0].name) == gitguard.Hooks {
+		above = n.names[0].dir
+	}
+	s.mu.RUnlock()
+	if above == nil || above.kind != kindDir || gitguard.Sample(name) {
+		return false
+	}
+	d, errno := s.openDir(above)
+	if errno != 0 {
+		return true
+	}
+	defer d.release()
+	return isGitDir(d, s.pathOf(above))
+}
+
+// guardArrival checks what a directory holds that becomes one of git's by a name
+// that is made in it: from then on git takes all of it for its own. It makes
+// sure that nobody has open what has been checked.
+func (s *Server) guardArrival(c *Caller, n *node, d backing.Dir, path vpath.Path, arriving gitguard.Name, a access) syscall.Errno {
+	if !arriving.Marks() || isGitDir(d, path) || !holdsGit(d, arriving) {
+		return 0
+	}
+	return s.guardContents(c, n, d, path, a)
+}
+
+// guardContents checks the configurations, pointers and hooks in d, which git
+// did not look into before. The node of d may not be known.
+func (s *Server) guardContents(c *Caller, n *node, d backing.Dir, path vpath.Path, a access) syscall.Errno {
+	entries, err := d.ReadDir()
+	if err != nil {
+		return errnoOf(err)
+	}
+	for _, e := range entries {
+		kind := gitguard.NameOf(e.Name)
+		switch {
+		case kind == gitguard.Hooks:
+			if !onlySamples(d, e.Name) {
+				return s.refuseGit(c, a, "%s holds what git would run as hooks on the host", path.Join(e.Name))
+			}
+		case kind == gitguard.Store:
+			if st, err := d.StatAt(e.Name); err != nil || !st.IsDir() {
+				return s.refuseGit(c, a, "%s is no directory", path.Join(e.Name))
+			}
+		case kind.Guarded() && kind != gitguard.Gitfile:
+			if errno := s.guardPresent(c, n, d, e.Name, path, a); errno != 0 {
+				return errno
+			}
+		}
+	}
+	return 0
+}
+
+// onlySamples reports whether the directory of hooks name holds nothing that git
+// runs.
+func onlySamples(d backing.Dir, name string) bool {
+	hooks, err := d.DirAt(name)
+	if err != nil {
+		return false
+	}
+	defer hooks.Close()
+	entries, err := hooks.ReadDir()
+	for _, e := range entries {
+		if !gitguard.Sample(e.Name) {
+			return false
+		}
+	}
+	return err == nil
+}
+
+// guardPresent checks the file name of a directory that becomes one of git's. A
+// file that somebody has open, or that has other names, is replaced by a fresh
+// one with the bytes that were checked.
+func (s *Server) guardPresent(c *Caller, n *node, d backing.Dir, name string, path vpath.Path, a access) syscall.Errno {
+	st, text, errno := readGit(d, name)
+	if errno != 0 {
+		return s.refuseGit(c, a, "%s is no file that can be checked", path.Join(name))
+	}
+	if r := s.judge(gitguard.NameOf(name), path, nil, text); r != nil {
+		return s.refuseGit(c, a, "%s:%v", path.Join(name), r)
+	}
+	var known *node
+	if n != nil {
+		_, known = s.child(n, name)
+	}
+	if st.Nlink == 1 && (known == nil || !s.isOpen(known)) {
+		return 0
+	}
+	held, errno := s.replaceFresh(d, name, &st, text, known)
+	if errno != 0 || n == nil {
+		held.close()
+		return errno
+	}
+	s.replacedFresh(dentry{n, name}, held)
+	return 0
+}
+
+func (s *Server) isOpen(n *node) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(n.handles) > 0
+}
+
+// judge checks a text that is to take the place of present in the directory of
+// git at path.
+func (s *Server) judge(kind gitguard.Name, path vpath.Path, present, text []byte) *gitguard.Refusal {
+	if kind.Configures() {
+		return gitguard.Check(present, text, func(target string) bool { return s.worktreeStays(path, target) })
+	}
+	return gitguard.CheckPointer(kind, present, text, func(target string) bool { return s.gitStays(path, target) })
+}

@@ -1,0 +1,181 @@
+package fs
+
+import (
+	"strings"
+	"syscall"
+
+	"github.com/sandboxfs/sandboxfs/internal/backing"
+	"github.com/sandboxfs/sandboxfs/internal/gitguard"
+	"github.com/sandboxfs/sandboxfs/internal/vpath"
+	"github.com/sandboxfs/sandboxfs/policy"
+)
+
+// gitMove is a rename of what git may read, as far as the guard has come.
+type gitMove struct {
+	from, to *dirRef
+	access   access
+	kind     gitguard.Name // of the new name
+	isDir    bool          // what is moved
+}
+
+// guardMove decides a rename, and carries it out itself where a file takes the
+// place of one that git reads: then taken is true.
+func (s *Server) guardMove(c *Caller, m *move) (taken bool, errno syscall.Errno) {
+	if !s.gitOn(m.new) {
+		return false, 0
+	}
+	g := gitMove{access: access{op: policy.Rename, path: m.old, to: m.new}, kind: gitguard.NameOf(m.newName)}
+	if g.from, errno = s.openDir(m.oldDir); errno != 0 {
+		return false, errno
+	}
+	defer g.from.release()
+	if g.to, errno = s.openDir(m.newDir); errno != 0 {
+		return false, errno
+	}
+	defer g.to.release()
+	if s.isHook(m.oldDir, m.oldName) || s.isHook(m.newDir, m.newName) {
+		return false, s.refuseGit(c, g.access, hookMessage)
+	}
+	st, err := g.from.StatAt(m.oldName)
+	if err != nil {
+		return false, errnoOf(err)
+	}
+	if there, err := g.to.StatAt(m.newName); err == nil && there.ID() == st.ID() {
+		return false, 0 // two names of one file: rename(2) does nothing
+	}
+	g.isDir = st.IsDir()
+	dir := s.pathOf(m.newDir)
+	if errno := s.guardArrival(c, m.newDir, g.to.Dir, dir, g.kind, g.access); errno != 0 {
+		return false, errno
+	}
+	if g.isDir {
+		return false, s.guardMovedDir(c, m, &g, dir)
+	}
+	if g.kind != gitguard.Gitfile && !isGitDir(g.to, dir) && !holdsGit(g.to, g.kind) {
+		return false, 0
+	}
+	switch {
+	case g.kind.Guarded():
+		return true, s.takeOver(c, m, &g, dir)
+	case (g.kind == gitguard.Hooks || g.kind == gitguard.Store) && st.Mode&syscall.S_IFMT == syscall.S_IFLNK:
+		return false, s.refuseGit(c, g.access, "%s is no link where git looks for it", m.new)
+	}
+	return false, 0
+}
+
+// takeOver carries out a rename onto a file that git reads: what is read from the
+// candidate is checked, and the bytes that were checked are written to a fresh
+// file that nobody has open. So nothing that is done to the candidate meanwhile
+// or later, by another name, a descriptor or a mapping, reaches what git reads.
+func (s *Server) takeOver(c *Caller, m *move, g *gitMove, dir vpath.Path) syscall.Errno {
+	st, text, errno := readGit(g.from, m.oldName)
+	switch errno {
+	case 0:
+	case syscall.ENXIO, syscall.EFBIG, syscall.ELOOP:
+		return s.refuseGit(c, g.access, "%s is no regular file of at most %d bytes", m.new, gitguard.MaxSize)
+	default:
+		return errno
+	}
+	_, present, errno := readGit(g.to, m.newName)
+	if errno != 0 {
+		present = nil // nothing that the candidate could take over
+	}
+	if r := s.judge(g.kind, dir, present, text); r != nil {
+		return s.refuseGit(c, g.access, "%s:%v", m.new, r)
+	}
+	held, errno := s.replaceFresh(g.to.Dir, m.newName, &st, text, m.replaced)
+	if errno != 0 {
+		return errno
+	}
+	s.replacedFresh(dentry{m.newDir, m.newName}, held)
+	gone := s.keep(m.node, g.from, m.oldName)
+	if err := g.from.UnlinkAt(m.oldName); err != nil {
+		gone.close()
+		return errnoOf(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lostLocked(dentry{m.oldDir, m.oldName}, gone)
+	return 0
+}
+
+// guardMovedDir decides the move of a directory: to where git finds it by its
+// name, and upwards, where a relative pointer below it leads elsewhere.
+func (s *Server) guardMovedDir(c *Caller, m *move, g *gitMove, dir vpath.Path) syscall.Errno {
+	top, err := g.from.DirAt(m.oldName)
+	if err != nil {
+		return errnoOf(err)
+	}
+	defer top.Close()
+	if g.kind == gitguard.Hooks && isGitDir(g.to, dir) && !onlySamples(g.from, m.oldName) {
+		return s.refuseGit(c, g.access, "%s holds what git would run as hooks on the host", m.old)
+	}
+	if !isGitDir(top, m.old) && gitguard.NamesGitDir(m.newName) {
+		if errno := s.guardContents(c, m.node, top, m.new, g.access); errno != 0 {
+			return errno
+		}
+	}
+	depth := func(p vpath.Path) int { return strings.Count(string(p), "/") }
+	if depth(m.new) >= depth(m.old) {
+		return 0
+	}
+	c.Thread.Yield()
+	left := subtreeLimit
+	if !s.pointersHold(top, m.new, &left) {
+		return s.refuse(c, g.access, policy.Subtree)
+	}
+	return 0
+}
+
+// pointersHold walks a directory and reports whether the relative paths that git
+// reads below it lead to what the view shows from its new place, to. It gives
+// up, with false, after left entries.
+func (s *Server) pointersHold(d backing.Dir, to vpath.Path, left *int) bool {
+	entries, err := d.ReadDir()
+	if err != nil {
+		return false
+	}
+	for _, e := range entries {
+		if *left--; *left < 0 {
+			return false
+		}
+		if gitguard.NameOf(e.Name).Guarded() && e.Type != syscall.DT_DIR && !s.pointerHolds(d, e.Name, to) {
+			return false
+		}
+		if e.Type != syscall.DT_DIR && e.Type != syscall.DT_UNKNOWN {
+			continue
+		}
+		sub, err := d.DirAt(e.Name)
+		if err != nil {
+			continue
+		}
+		hold := s.pointersHold(sub, to.Join(e.Name), left)
+		sub.Close()
+		if !hold {
+			return false
+		}
+	}
+	return true
+}
+
+// pointerHolds is pointersHold for one file.
+func (s *Server) pointerHolds(d backing.Dir, name string, to vpath.Path) bool {
+	_, text, errno := readGit(d, name)
+	if errno != 0 {
+		return errno == syscall.ENXIO // a directory or a link
+	}
+	kind, stays := gitguard.NameOf(name), s.gitStays
+	var targets []string
+	if kind.Configures() {
+		targets, _ = gitguard.Worktrees(text)
+		stays = s.worktreeStays
+	} else if target, ok := gitguard.Target(kind, text); ok {
+		targets = []string{target}
+	}
+	for _, target := range targets {
+		if !strings.HasPrefix(target, "/") && !stays(to, target) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,79 @@
+package gitguard
+
+import "strings"
+
+// Name says what a name means in a directory of git.
+type Name uint8
+
+// The meanings. All but Gitfile are those of a name in a directory of git.
+const (
+	Other          Name = iota
+	Config              // config
+	ConfigWorktree      // config.worktree
+	Gitfile             // .git, where it is no directory: leads to one of git
+	Backlink            // gitdir: leads from a worktree's directory of git back to it
+	CommonDir           // commondir: leads to where the config and the hooks are
+	Head                // HEAD
+	Objects             // objects
+	Refs                // refs
+	Hooks               // hooks
+	Store               // modules, worktrees: hold further directories of git
+)
+
+var names = map[string]Name{
+	"config": Config, "config.worktree": ConfigWorktree, ".git": Gitfile, "gitdir": Backlink, "commondir": CommonDir,
+	"head": Head, "objects": Objects, "refs": Refs, "hooks": Hooks, "modules": Store, "worktrees": Store,
+}
+
+// longest is the length of the longest folded name.
+const longest = len("config.worktree")
+
+// NameOf returns what name means, whatever its case: on a backing that ignores
+// case, git finds it.
+func NameOf(name string) Name {
+	if len(name) > 4*longest { // folding may shorten a name
+		return Other
+	}
+	return names[fold(name)]
+}
+
+// fold returns name as a file system compares it that ignores case.
+func fold(name string) string { return strings.ToLower(name) }
+
+// Marks reports whether the arrival of the name can turn a directory into one of
+// git.
+func (n Name) Marks() bool { return n == Head || n == Objects || n == Refs || n == CommonDir }
+
+// Pointer reports whether the name is that of a pointer.
+func (n Name) Pointer() bool { return n == Gitfile || n == Backlink || n == CommonDir }
+
+// Configures reports whether the name is that of a configuration.
+func (n Name) Configures() bool { return n == Config || n == ConfigWorktree }
+
+// Guarded reports whether a file of that name can be one whose content is
+// checked.
+func (n Name) Guarded() bool { return n.Configures() || n.Pointer() }
+
+// Locks reports whether name is that of the lock file which git renames onto a
+// guarded one.
+func Locks(name string) bool {
+	base, ok := strings.CutSuffix(name, ".lock")
+	return ok && NameOf(base).Guarded()
+}
+
+// NamesGitDir reports whether a directory is one of git by its name alone,
+// before anything is in it: somebody may run git init there.
+func NamesGitDir(base string) bool { return strings.HasSuffix(fold(base), ".git") }
+
+// HoldsGit reports whether git takes a directory for one of its own, or for what
+// a commondir leads to, by the names that are in it.
+func HoldsGit(has func(Name) bool) bool {
+	return has(Objects) && (has(Refs) || has(Head)) || has(Head) && has(CommonDir)
+}
+
+// Markers are the names that HoldsGit asks for, as git looks for them.
+var Markers = map[Name]string{Head: "HEAD", Objects: "objects", Refs: "refs", CommonDir: "commondir"}
+
+// Sample reports whether a file in a directory of hooks is one that git never
+// runs.
+func Sample(name string) bool { return strings.HasSuffix(name, ".sample") }
