@@ -33,6 +33,9 @@ func goodURL(s string) bool {
 	if s == "" || s[0] == '-' || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return false
 	}
+	if s[0] == '[' {
+		return true // an address of IPv6 and a path
+	}
 	scheme, rest, ok := strings.Cut(s, ":")
 	if !ok || strings.Contains(scheme, "/") {
 		return true // a path
