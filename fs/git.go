@@ -92,6 +92,11 @@ const (
 	configMessage = "git's configuration is written in no other way than git's own, a lock file renamed onto it; use git config"
 )
 
+// namedHooks reports whether git could look for hooks in a directory, by its name.
+func (s *Server) namedHooks(n *node) bool {
+	return gitguard.NameOf(s.pathOf(n).Base()) == gitguard.Hooks
+}
+
 // isHook reports whether git would run a file of that name in the directory n.
 func (s *Server) isHook(n *node, name string) bool {
 	s.mu.RLock()

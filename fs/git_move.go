@@ -21,10 +21,11 @@ type gitMove struct {
 // guardMove decides a rename, and carries it out itself where a file takes the
 // place of one that git reads: then taken is true.
 func (s *Server) guardMove(c *Caller, m *move) (taken bool, errno syscall.Errno) {
-	if !s.gitOn(m.new) {
+	g := gitMove{access: access{op: policy.Rename, path: m.old, to: m.new}, kind: gitguard.NameOf(m.newName)}
+	isFile := m.node != nil && m.node.kind == kindFile
+	if isFile && g.kind == gitguard.Other && !s.namedHooks(m.oldDir) && !s.namedHooks(m.newDir) || !s.gitOn(m.new) {
 		return false, 0
 	}
-	g := gitMove{access: access{op: policy.Rename, path: m.old, to: m.new}, kind: gitguard.NameOf(m.newName)}
 	if g.from, errno = s.openDir(m.oldDir); errno != 0 {
 		return false, errno
 	}

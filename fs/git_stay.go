@@ -15,13 +15,25 @@ func (s *Server) gitStays(dir vpath.Path, target string) bool {
 }
 
 // worktreeStays reports the same of core.worktree, which must not lead into a
-// directory of git either: what git checks out there, it would read.
+// directory of git, nor hold dir itself: what git checks out there, it would
+// read. No tracked file has a component ".git", so that below one dir is safe.
 func (s *Server) worktreeStays(dir vpath.Path, target string) bool {
 	path, ok := s.gitTarget(dir, target)
-	for ; ok && path != vpath.Root; path = path.Dir() {
-		ok = !gitguard.NamesGitDir(path.Base())
+	if !ok || namesGit(path, vpath.Root) {
+		return false
 	}
-	return ok
+	return !dir.Within(path) || namesGit(dir, path)
+}
+
+// namesGit reports whether a component of path below top is the name of a
+// directory of git.
+func namesGit(path, top vpath.Path) bool {
+	for ; path != top; path = path.Dir() {
+		if gitguard.NamesGitDir(path.Base()) {
+			return true
+		}
+	}
+	return false
 }
 
 // gitTarget returns the path in the view that target leads to from dir. A
