@@ -4,7 +4,7 @@
 set -euo pipefail
 
 if [ $# -eq 0 ]; then
-	set -- fusermount3:fuse3 dockerd:docker.io busybox:busybox-static ip:iproute2 bwrap:bubblewrap rsync:rsync sqlite3:sqlite3 setfattr:attr setfacl:acl mkfs.ext4:e2fsprogs mkfs.btrfs:btrfs-progs
+	set -- fusermount3:fuse3 dockerd:docker.io busybox:busybox-static ip:iproute2 bwrap:bubblewrap rsync:rsync sqlite3:sqlite3 setfattr:attr setfacl:acl mkfs.ext4:e2fsprogs mkfs.btrfs:btrfs-progs mkfs.vfat:dosfstools mkfs.exfat:exfatprogs mount.exfat-fuse:exfat-fuse lowntfs-3g:ntfs-3g
 fi
 PATH=$PATH:/usr/sbin:/sbin
 missing=()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,6 +17,9 @@ var ErrNoProc = errors.New("/proc is not mounted, and file access needs it")
 type hostTree struct {
 	root    hostDir
 	openat2 bool // the kernel has it and lets us
+	flags   bool // a directory may have a flag to fold names
+
+	folds atomic.Bool // some directory folds names: walk by each of them
 }
 
 // Open opens the host directory dir as a Tree; links in dir itself are
@@ -32,8 +36,9 @@ func Open(dir string) (Tree, error) {
 		unix.Close(fd)
 		return nil, fmt.Errorf("statx %s: %w", dir, err)
 	}
-	t := &hostTree{openat2: haveOpenat2(fd)}
+	t := &hostTree{openat2: haveOpenat2(fd), flags: kernelFolds()}
 	t.root.init(fd)
+	t.root.tree, t.root.system = t, t.systemOf(fd)
 	return t, nil
 }
 
@@ -81,22 +86,49 @@ func (t *hostTree) Dir(rel string) (Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	fd := -1
+	if t.folds.Load() {
+		return t.listedDir(names)
+	}
+	d := &hostDir{tree: t}
 	err = t.root.use(func(root int) error {
 		switch {
 		case rel == "":
-			fd, err = unix.FcntlInt(uintptr(root), unix.F_DUPFD_CLOEXEC, 0)
+			d.fd, err = unix.FcntlInt(uintptr(root), unix.F_DUPFD_CLOEXEC, 0)
+			d.system = t.root.system
 		case t.openat2 && len(rel) < unix.PathMax:
-			fd, err = walkBeneath(root, rel)
+			d.fd, d.system, err = walkBelow(root, rel, t.root.system)
 		default:
-			fd, err = walkNames(root, names)
+			d.fd, err = walkNames(root, names)
 		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return newHostDir(fd), nil
+	d.init(d.fd)
+	return d, nil
+}
+
+// listedDir opens the directory that names lead to, each as it is listed.
+func (t *hostTree) listedDir(names []string) (Dir, error) {
+	d := &hostDir{tree: t, system: t.root.system}
+	err := t.root.use(func(root int) (err error) {
+		d.fd, err = unix.FcntlInt(uintptr(root), unix.F_DUPFD_CLOEXEC, 0)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.init(d.fd)
+	for _, name := range names {
+		child, err := d.dirAt(name)
+		d.Close()
+		if err != nil {
+			return nil, err
+		}
+		d = child
+	}
+	return d, nil
 }
 
 // Close lets go of the root.

@@ -1,14 +1,18 @@
 package backing
 
-import "golang.org/x/sys/unix"
+import (
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
 
 // hostDir is a directory behind an O_PATH descriptor.
-type hostDir struct{ hostObject }
+type hostDir struct {
+	hostObject
+	tree   *hostTree
+	system system
 
-func newHostDir(fd int) *hostDir {
-	d := new(hostDir)
-	d.init(fd)
-	return d
+	known atomic.Uint32 // of folds: 0 not asked yet, 1 no, 2 yes
 }
 
 // at runs call on the directory when name is one component.
@@ -19,9 +23,10 @@ func (d *hostDir) at(name string, call func(fd int) error) error {
 	return d.use(call)
 }
 
-// StatAt describes name with one system call and without allocating.
+// StatAt describes name with one system call and without allocating, where
+// names do not fold.
 func (d *hostDir) StatAt(name string) (st Stat, err error) {
-	err = d.at(name, func(fd int) error {
+	err = d.existing(name, func(fd int) error {
 		st, err = statx(fd, name)
 		return err
 	})
@@ -30,7 +35,7 @@ func (d *hostDir) StatAt(name string) (st Stat, err error) {
 
 // MkdirAt makes a directory.
 func (d *hostDir) MkdirAt(name string, mode uint32) error {
-	return d.at(name, func(fd int) error { return unix.Mkdirat(fd, name, mode) })
+	return d.making(name, func(fd int) error { return unix.Mkdirat(fd, name, mode) }, removing(name, unix.AT_REMOVEDIR))
 }
 
 // MknodAt makes an empty regular file, a FIFO or a socket.
@@ -38,7 +43,7 @@ func (d *hostDir) MknodAt(name string, mode uint32) error {
 	if !makeable(mode) {
 		return unix.EPERM
 	}
-	return d.at(name, func(fd int) error { return unix.Mknodat(fd, name, mode, 0) })
+	return d.making(name, func(fd int) error { return unix.Mknodat(fd, name, mode, 0) }, removing(name, 0))
 }
 
 // makeable reports whether mode is of a type that MknodAt makes.
@@ -52,12 +57,12 @@ func makeable(mode uint32) bool {
 
 // SymlinkAt makes a symbolic link.
 func (d *hostDir) SymlinkAt(target, name string) error {
-	return d.at(name, func(fd int) error { return unix.Symlinkat(target, fd, name) })
+	return d.making(name, func(fd int) error { return unix.Symlinkat(target, fd, name) }, removing(name, 0))
 }
 
 // ReadlinkAt returns the target of a link; EINVAL for anything else.
 func (d *hostDir) ReadlinkAt(name string) (target string, err error) {
-	err = d.at(name, func(fd int) error {
+	err = d.existing(name, func(fd int) error {
 		for size := 256; ; size *= 2 {
 			buf := make([]byte, size)
 			n, err := unix.Readlinkat(fd, name, buf)
@@ -75,12 +80,12 @@ func (d *hostDir) ReadlinkAt(name string) (target string, err error) {
 
 // UnlinkAt removes a name; EISDIR for a directory's.
 func (d *hostDir) UnlinkAt(name string) error {
-	return d.at(name, func(fd int) error { return unix.Unlinkat(fd, name, 0) })
+	return d.existing(name, removing(name, 0))
 }
 
 // RmdirAt removes an empty directory.
 func (d *hostDir) RmdirAt(name string) error {
-	return d.at(name, func(fd int) error { return unix.Unlinkat(fd, name, unix.AT_REMOVEDIR) })
+	return d.existing(name, removing(name, unix.AT_REMOVEDIR))
 }
 
 // RenameAt renames name to newName in to, replacing what rename(2) replaces.
@@ -89,8 +94,13 @@ func (d *hostDir) RenameAt(name string, to Dir, newName string) error {
 	if !ok {
 		return unix.EXDEV
 	}
-	return d.at(name, func(fd int) error {
-		return target.at(newName, func(tofd int) error { return unix.Renameat(fd, name, tofd, newName) })
+	return d.existing(name, func(fd int) error {
+		return target.at(newName, func(tofd int) error {
+			if target.folds(tofd) {
+				return renameFolding(fd, name, tofd, newName)
+			}
+			return unix.Renameat(fd, name, tofd, newName)
+		})
 	})
 }
 

@@ -3,6 +3,7 @@ package backing
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -42,6 +43,18 @@ func readAll(fd int) ([]Dirent, error) {
 		}
 		list = parseDirents(list, buf[:n])
 	}
+}
+
+// listed returns ENOENT unless the open directory lists name.
+func listed(fd int, name string) error {
+	list, err := readAll(fd)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(list, func(e Dirent) bool { return e.Name == name }) {
+		return unix.ENOENT
+	}
+	return nil
 }
 
 // The fixed part of struct linux_dirent64: d_ino, d_off, d_reclen, d_type.

@@ -92,8 +92,8 @@ func (o *hostObject) LinkTo(dir Dir, name string) error {
 		return unix.EXDEV
 	}
 	return o.use(func(fd int) error {
-		return to.at(name, func(dirfd int) error {
+		return to.making(name, func(dirfd int) error {
 			return unix.Linkat(unix.AT_FDCWD, procPath(fd), dirfd, name, unix.AT_SYMLINK_FOLLOW)
-		})
+		}, removing(name, 0))
 	})
 }

@@ -9,10 +9,11 @@ import "golang.org/x/sys/unix"
 // otherwise, gets the flag after all.
 const fileFlags = unix.O_ACCMODE | unix.O_DIRECT | unix.O_SYNC | unix.O_DSYNC
 
-// open returns the new descriptor that call makes from the directory's own.
+// open returns the new descriptor of name that call makes from the directory's
+// own.
 func (d *hostDir) open(name string, call func(dirfd int) (int, error)) (int, error) {
 	fd := -1
-	err := d.at(name, func(dirfd int) (err error) {
+	err := d.existing(name, func(dirfd int) (err error) {
 		fd, err = call(dirfd)
 		return err
 	})
@@ -81,8 +82,13 @@ func (d *hostDir) CreateAt(name string, flags int, mode uint32) (File, error) {
 	if flags&unix.O_ACCMODE == unix.O_ACCMODE {
 		return nil, unix.EINVAL
 	}
-	fd, err := d.open(name, func(dirfd int) (int, error) {
-		return unix.Openat(dirfd, name, flags&fileFlags|create, mode&07777)
+	fd := -1
+	err := d.making(name, func(dirfd int) (err error) {
+		fd, err = unix.Openat(dirfd, name, flags&fileFlags|create, mode&07777)
+		return err
+	}, func(dirfd int) error {
+		unix.Close(fd)
+		return unix.Unlinkat(dirfd, name, 0)
 	})
 	if err != nil {
 		return nil, err
@@ -101,11 +107,28 @@ func (d *hostDir) ObjectAt(name string) (Object, error) {
 
 // DirAt opens a directory.
 func (d *hostDir) DirAt(name string) (Dir, error) {
-	fd, err := d.open(name, func(dirfd int) (int, error) { return openChild(dirfd, name) })
+	child, err := d.dirAt(name)
 	if err != nil {
 		return nil, err
 	}
-	return newHostDir(fd), nil
+	return child, nil
+}
+
+func (d *hostDir) dirAt(name string) (*hostDir, error) {
+	child := &hostDir{tree: d.tree}
+	fd, err := d.open(name, func(dirfd int) (fd int, err error) {
+		if d.tree.openat2 {
+			fd, child.system, err = walkBelow(dirfd, name, d.system)
+		} else {
+			fd, err = openChild(dirfd, name)
+		}
+		return fd, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	child.init(fd)
+	return child, nil
 }
 
 // Reopen opens the object, if it is a regular file, whatever has become of its

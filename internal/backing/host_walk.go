@@ -13,19 +13,31 @@ const walkRetries = 32
 // haveOpenat2 reports whether openat2 may be used. Kernels before 5.6 and
 // gVisor say ENOSYS, old seccomp profiles of Docker EPERM.
 func haveOpenat2(root int) bool {
-	fd, err := walkBeneath(root, ".")
+	fd, err := walkBeneath(root, ".", 0)
 	if err == nil {
 		unix.Close(fd)
 	}
 	return err != unix.ENOSYS && err != unix.EPERM
 }
 
+// walkBelow opens the directory rel below fd, which is on a file system of the
+// kind given, and says of which kind it is itself: one that is on another mount
+// is still to be asked.
+func walkBelow(fd int, rel string, kind system) (int, system, error) {
+	child, err := walkBeneath(fd, rel, unix.RESOLVE_NO_XDEV)
+	if err != unix.EXDEV {
+		return child, kind, err
+	}
+	child, err = walkBeneath(fd, rel, 0)
+	return child, unasked, err
+}
+
 // walkBeneath opens the directory rel below fd in one system call, which the
-// kernel keeps beneath fd and away from links.
-func walkBeneath(fd int, rel string) (int, error) {
+// kernel keeps beneath fd and away from links, and more as resolve says.
+func walkBeneath(fd int, rel string, resolve uint64) (int, error) {
 	how := unix.OpenHow{
 		Flags:   openDir,
-		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | resolve,
 	}
 	for range walkRetries {
 		child, err := unix.Openat2(fd, rel, &how)
