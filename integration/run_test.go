@@ -309,31 +309,36 @@ func TestExecLocal(t *testing.T) {
 // needImage imports an image of busybox and returns its name, or skips the test.
 func needImage(t *testing.T) string {
 	t.Helper()
-	busybox, err := exec.LookPath("busybox")
-	if err != nil {
+	if _, err := exec.LookPath("busybox"); err != nil {
 		t.Skip("no busybox to make an image of; apt install busybox-static")
 	}
 	if _, errs, code := (command{}).try("docker", "version"); code != 0 {
 		t.Skipf("no container engine answers: %s", strings.TrimSpace(errs))
 	}
-	w := newWorld(t)
-	w.mkdir("image/bin")
-	w.mkdir("image/etc")
-	w.mkdir("image/run")
-	w.mkdir("image/var")
-	must(t, os.Symlink("/run", w.path("image/var/run")))
-	command{}.run(t, "cp", busybox, w.path("image/bin/busybox"))
-	command{}.run(t, busybox, "--install", "-s", w.path("image/bin"))
-	for _, name := range names(t, w.path("image/bin")) {
-		if name != "busybox" {
-			os.Remove(w.path("image/bin/" + name))
-			must(t, os.Symlink("busybox", w.path("image/bin/"+name)))
-		}
-	}
 	const name = "sandboxfs-integration:1"
-	command{}.run(t, "sh", "-c", `tar -C "$1" -c . | docker import - "$2"`, "sh", w.path("image"), name)
+	w := &runWorld{newWorld(t), command{}}
+	busyboxImage(t, w, name)
 	t.Cleanup(func() { command{}.try("docker", "rmi", name) })
 	return name
+}
+
+// busyboxImage imports an image of busybox, with what else lies in the world's
+// directory "image".
+func busyboxImage(t *testing.T, w *runWorld, name string) {
+	t.Helper()
+	busybox, err := exec.LookPath("busybox")
+	must(t, err)
+	for _, dir := range []string{"bin", "etc", "run", "var"} {
+		w.mkdir("image/" + dir)
+	}
+	must(t, os.Symlink("/run", w.path("image/var/run")))
+	w.run(t, "cp", busybox, w.path("image/bin/busybox"))
+	for _, applet := range strings.Fields(w.run(t, busybox, "--list")) {
+		if applet != "busybox" {
+			must(t, os.Symlink("busybox", w.path("image/bin/"+applet)))
+		}
+	}
+	w.run(t, "sh", "-c", `tar -C "$1" -c . | docker import - "$2"`, "sh", w.path("image"), name)
 }
 
 // containers are the names of those that sandboxfs has made for this test's image.
