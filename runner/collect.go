@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/network"
+
+	"github.com/sandboxfs/sandboxfs/internal/profile/mountinfo"
 )
 
-// Collect removes the containers of this instance whose session does not live,
-// and networks without a container; a dry run only tells them. Unlike Sweep it
+// Collect removes the containers of this instance whose session does not live
+// and whose view nobody serves, and networks without a container; a dry run only tells them. Unlike Sweep it
 // leaves containers of other settings alone, and needs no image. It goes on
 // after an error and returns all of them.
 func (d *Docker) Collect(ctx context.Context, lives func(session string) bool, dryRun bool) ([]Swept, error) {
@@ -34,7 +37,7 @@ func (d *Docker) Collect(ctx context.Context, lives func(session string) bool, d
 		if len(c.Names) > 0 {
 			name = strings.TrimPrefix(c.Names[0], "/")
 		}
-		if lives(c.Labels[labelSession]) {
+		if lives(c.Labels[labelSession]) || d.served(ctx, c.ID) {
 			live[name], live[c.HostConfig.NetworkMode] = true, true
 			continue
 		}
@@ -56,6 +59,30 @@ func (d *Docker) Collect(ctx context.Context, lives func(session string) bool, d
 		errs = append(errs, d.removeRules(ctx))
 	}
 	return gone, errors.Join(errs...)
+}
+
+// served reports whether somebody answers for a view that the container sees. A
+// daemon in a container of its own has its records where lives may not look.
+func (d *Docker) served(ctx context.Context, id string) bool {
+	c, err := d.engine.ContainerInspect(ctx, id)
+	if err != nil || c.State == nil || c.State.Pid == 0 {
+		return false
+	}
+	proc := fmt.Sprintf("/proc/%d/", c.State.Pid)
+	text, err := os.ReadFile(proc + "mountinfo")
+	if err != nil {
+		return false
+	}
+	table, err := parseHostMounts(string(text))
+	if err != nil || ownContainer(table) != c.ID {
+		return false // a process of this number, but not the engine's
+	}
+	for _, m := range table {
+		if m.Ours() && !mountinfo.Dead(proc+"root"+m.Point) {
+			return true
+		}
+	}
+	return false
 }
 
 // collectNetwork removes a network, but the one of all instances only when
