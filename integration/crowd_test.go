@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // crowdScript says that it is there, waits for the others, and shows what it
@@ -21,6 +22,7 @@ type member struct {
 	cmd       *exec.Cmd
 	root      string
 	out, errs bytes.Buffer
+	ended     chan error
 }
 
 // TestCrowd has many views and containers at the same time, some on a network.
@@ -45,16 +47,26 @@ func TestCrowd(t *testing.T) {
 		m.cmd = w.cmd(context.Background(), executable, "run", "--image", image, "--network", network, "--timeout", "10m", profile, "--", "sh", "-c", crowdScript)
 		m.cmd.Stdout, m.cmd.Stderr = &m.out, &m.errs
 		must(t, m.cmd.Start())
+		m.ended = make(chan error, 1)
+		go func() { m.ended <- m.cmd.Wait(); close(m.ended) }()
 		crowd[i] = m
 	}
 	defer func() {
 		for _, m := range crowd {
 			m.cmd.Process.Signal(os.Interrupt) // a test that has failed; the others are gone
-			m.cmd.Wait()
+			<-m.ended
 		}
 	}()
 	for _, m := range crowd {
-		eventually(t, "the command on "+m.root, func() error { _, err := os.Stat(w.path(m.root + "/up")); return err })
+		// Many of them start slowly; each has its --timeout.
+		for up := w.path(m.root + "/up"); ; time.Sleep(50 * time.Millisecond) {
+			if _, err := os.Stat(up); err == nil {
+				break
+			}
+			if len(m.ended) > 0 {
+				t.Fatalf("run on %s ended: %v\n%s", m.root, <-m.ended, m.errs.String())
+			}
+		}
 	}
 	there := strings.Fields(containers(t, image))
 	if mounts := mountsBelow(w.Dir); len(there) != len(crowd) || len(mounts) != len(crowd) {
@@ -65,7 +77,7 @@ func TestCrowd(t *testing.T) {
 	}
 	hosts := map[string]bool{}
 	for _, m := range crowd {
-		err := m.cmd.Wait()
+		err := <-m.ended
 		lines := strings.Fields(m.out.String())
 		if err != nil || len(lines) != 5 || lines[0] != m.root || !slices.Equal(lines[2:], []string{"go", "id", "up"}) {
 			t.Errorf("run on %s = %v, %q, want its own file, one view, go, id and up\n%s", m.root, err, lines, m.errs.String())

@@ -199,15 +199,21 @@ func (e *execution) ended(within time.Duration) bool {
 // exitCode returns the code once there is one: the engine closes the streams a
 // moment before it knows.
 func (e *execution) exitCode() (int, error) {
-	ended := e.ended(endWithin)
-	state, err := e.inspect()
-	if err == nil && !ended {
-		err = errors.New("the engine does not say how the command ended")
+	pause := time.Millisecond
+	for end := time.Now().Add(endWithin); ; time.Sleep(pause) {
+		state, err := e.inspect()
+		switch {
+		case err == nil && !state.Running:
+			return state.ExitCode, nil
+		case errdefs.IsNotFound(err):
+			return -1, err
+		case time.Now().After(end) && err == nil:
+			return -1, errors.New("the engine does not say how the command ended")
+		case time.Now().After(end):
+			return -1, err
+		}
+		pause = min(2*pause, 20*time.Millisecond)
 	}
-	if err != nil {
-		return -1, err
-	}
-	return state.ExitCode, nil
 }
 
 // resize sets the size of the terminal, the first time as soon as there is one.
