@@ -1,9 +1,10 @@
 // Command bench compares a sandboxfs view, with its policy on, with two other
 // loopback file systems (bindfs, and the example of go-fuse) and with the
-// backing directory itself. It runs the same work on each in turn, several
-// times, and prints the medians as Markdown.
+// backing directory itself, and a command in a container with docker alone. It
+// runs the same work on each in turn, several times, and prints the medians as
+// Markdown.
 //
-//	bench [-full] [-rounds N] [-dir DIR] SANDBOXFS LOOPBACK
+//	bench [-full] [-containers] [-rounds N] [-dir DIR] SANDBOXFS LOOPBACK
 //
 // The arguments are the two programs that are built from source; bindfs is the
 // installed one. scripts/bench.sh builds and installs what is needed.
@@ -41,10 +42,11 @@ func run(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
 	flags.IntVar(&s.rounds, "rounds", 3, "how often everything is measured")
 	full := flags.Bool("full", false, "six copies of the source of the standard library instead of one, and more of the rest")
+	only := flags.Bool("containers", false, "compare containers alone")
 	parent := flags.String("dir", "", "directory for the trees (default: the one for temporary files)")
 	flags.Parse(args)
 	if flags.NArg() != 2 || s.rounds < 1 {
-		return fmt.Errorf("usage: bench [-full] [-rounds N] [-dir DIR] SANDBOXFS LOOPBACK")
+		return fmt.Errorf("usage: bench [-full] [-containers] [-rounds N] [-dir DIR] SANDBOXFS LOOPBACK")
 	}
 	if *full {
 		s.copies, s.small, s.micro = 6, 20_000, 10_000
@@ -54,6 +56,9 @@ func run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	if *only {
+		return compareContainers(ctx, os.Stdout, dir, flags.Arg(0), s.rounds)
+	}
 
 	t := trees{backing: filepath.Join(dir, "backing"), archive: filepath.Join(dir, "small.tar")}
 	if err := t.make(ctx, s); err != nil {
@@ -73,5 +78,5 @@ func run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	printTables(os.Stdout, t, s, candidates, results)
-	return nil
+	return compareContainers(ctx, os.Stdout, dir, flags.Arg(0), s.rounds)
 }
