@@ -220,3 +220,14 @@ func TestIsolatedNetworkIsNotTakenOver(t *testing.T) {
 		delete(f.containers, c.Name) // it crashed, and left its network
 	}
 }
+
+// An engine has a limited number of address ranges.
+func TestNoAddressRange(t *testing.T) {
+	d, f, _ := fakeDocker(t, Settings{})
+	f.fail["network"] = errors.New("could not find an available, non-overlapping IPv4 address pool among the defaults")
+	spec := plainSpec(t)
+	spec.Network = NetworkIsolated
+	if _, _, err := d.Ensure(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "default-address-pools") {
+		t.Errorf("Ensure without a free range = %v, want an error that says what to change", err)
+	}
+}

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -112,7 +113,11 @@ func (d *Docker) createNetwork(ctx context.Context, p *plan, o network.CreateOpt
 	}
 	o.Labels = labels
 	if _, err = d.engine.NetworkCreate(ctx, name, o); err != nil && !errdefs.IsConflict(err) {
-		return "", fmt.Errorf("network %s: %w", name, d.explain(err))
+		err = d.explain(err)
+		if strings.Contains(err.Error(), "address pool") {
+			err = fmt.Errorf("%w; too many networks are there at once, and a smaller size in default-address-pools of the engine's daemon.json makes room", err)
+		}
+		return "", fmt.Errorf("network %s: %w", name, err)
 	}
 	return bridge, nil
 }
