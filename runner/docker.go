@@ -12,6 +12,8 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/client"
+
+	"github.com/sandboxfs/sandboxfs/internal/profile/mountinfo"
 )
 
 // ImageVersion is what a runner expects of its image. It is raised by hand when
@@ -25,7 +27,7 @@ type Docker struct {
 	engine   engine
 	log      *slog.Logger
 	firewall *firewall
-	mounts   func() (hostMounts, error)
+	mounts   func() (mountinfo.Table, error)
 
 	settings  Settings
 	address   string // of the engine
@@ -60,7 +62,7 @@ func New(settings Settings, log *slog.Logger) (*Docker, error) {
 
 func newDocker(e engine, settings Settings, log *slog.Logger) *Docker {
 	return &Docker{
-		engine: e, log: log, firewall: newFirewall(e.DaemonHost()), mounts: readHostMounts,
+		engine: e, log: log, firewall: newFirewall(e.DaemonHost()), mounts: mountinfo.Read,
 		settings: settings, address: e.DaemonHost(),
 	}
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
+
+	"github.com/sandboxfs/sandboxfs/internal/profile/mountinfo"
 )
 
 func TestEngineRefusals(t *testing.T) {
@@ -87,8 +89,8 @@ func TestEngineHostPaths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.mounts = func() (hostMounts, error) {
-		return parseHostMounts("1 0 8:1 /var/lib/docker/containers/" + self.ID + "/hostname /etc/hostname rw - ext4 a rw\n")
+	r.mounts = func() (mountinfo.Table, error) {
+		return mountinfo.Parse(strings.NewReader("1 0 8:1 /var/lib/docker/containers/" + self.ID + "/hostname /etc/hostname rw - ext4 a rw\n"))
 	}
 	if got, err := r.detectHostRoot(t.Context(), "/elsewhere/sub"); err != nil || got != other+"/sub" {
 		t.Errorf("detectHostRoot = %q, %v, want %q", got, err, other+"/sub")

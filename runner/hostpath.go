@@ -107,8 +107,8 @@ func (d *Docker) detectHostRoot(ctx context.Context, root string) (string, error
 	}
 	// The engine does not know this container: another one made it. What the
 	// kernel says is right where the host's file system is its root.
-	on := table.at(root)
-	return filepath.Join(on.root, strings.TrimPrefix(root, on.Point)), nil
+	on := table.On(root)
+	return filepath.Join(on.Root, strings.TrimPrefix(root, on.Point)), nil
 }
 
 // ownFiles are what an engine binds into each container.
@@ -117,7 +117,7 @@ var ownFiles = []string{"/etc/hostname", "/etc/hosts", "/etc/resolv.conf"}
 // inContainer reports whether the mounts are those of a container. The files by
 // which engines mark one prove nothing, since images are made into whole
 // machines, nor does resolv.conf, which network namespaces have of their own.
-func inContainer(table hostMounts) bool {
+func inContainer(table mountinfo.Table) bool {
 	for _, m := range table {
 		if slices.Contains(ownFiles[:2], m.Point) || m.Point == "/" && (m.Type == "overlay" && m.Source == "overlay" || m.Type == "fuse.fuse-overlayfs") {
 			return true
@@ -130,12 +130,12 @@ func inContainer(table hostMounts) bool {
 var ownID = regexp.MustCompile(`/(?:containers|overlay-containers)/([0-9a-f]{64})/`)
 
 // ownContainer is the id of the container that this process is in, "" for none.
-func ownContainer(table hostMounts) string {
+func ownContainer(table mountinfo.Table) string {
 	for _, m := range table {
 		if !slices.Contains(ownFiles, m.Point) {
 			continue
 		}
-		if id := ownID.FindStringSubmatch(m.root); id != nil {
+		if id := ownID.FindStringSubmatch(m.Root); id != nil {
 			return id[1]
 		}
 	}

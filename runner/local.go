@@ -119,7 +119,7 @@ func (l *Local) box(spec Spec, cmd Cmd) (*box, error) {
 	if cmd.Dir != "" {
 		b.dir = cmd.Dir
 	}
-	table, err := readHostMounts()
+	table, err := mountinfo.Read()
 	if err != nil {
 		return nil, err
 	}
@@ -135,15 +135,15 @@ func (l *Local) box(spec Spec, cmd Cmd) (*box, error) {
 
 // localSource checks that b lies within a view whose daemon answers, and
 // returns its source without symbolic links.
-func localSource(b Bind, table hostMounts) (string, error) {
-	at, _, err := mountinfo.Locate(b.Source, table.table())
+func localSource(b Bind, table mountinfo.Table) (string, error) {
+	at, _, err := mountinfo.Locate(b.Source, table)
 	if err == nil {
 		err = answers(at)
 	}
 	if err != nil {
 		return "", fmt.Errorf("bind on %s: %w", b.Target, err)
 	}
-	if !b.Plain && !table.at(at).Ours() {
+	if !b.Plain && !table.On(at).Ours() {
 		return "", fmt.Errorf("bind on %s: %s is a directory of the host and not within a view", b.Target, b.Source)
 	}
 	return at, nil

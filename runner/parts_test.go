@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sandboxfs/sandboxfs/internal/profile/mountinfo"
 )
 
 func TestLimited(t *testing.T) {
@@ -106,26 +108,10 @@ const insideDocker = `600 500 0:50 / / rw,relatime master:1 - overlay overlay rw
 603 602 0:60 / /var/sandboxes/s/view rw - fuse.sandboxfs x rw
 `
 
-func TestHostMounts(t *testing.T) {
-	mounts, err := parseHostMounts(insideDocker)
+func TestOwnContainer(t *testing.T) {
+	mounts, err := mountinfo.Parse(strings.NewReader(insideDocker))
 	if err != nil {
 		t.Fatal(err)
-	}
-	tests := []struct {
-		name, root string
-		shared     bool
-		ours       bool
-	}{
-		{"/etc", "/", true, false},
-		{"/var/sandboxes/x", "/home/u/my data", true, false},
-		{"/var/sandboxes/s/view/a", "/", false, true},
-		{"/var/sandboxes/s/views", "/home/u/my data", true, false},
-	}
-	for _, tt := range tests {
-		m := mounts.at(tt.name)
-		if m.root != tt.root || m.shared != tt.shared || m.Ours() != tt.ours {
-			t.Errorf("at(%q) = %+v, want root %q, shared %t, ours %t", tt.name, m, tt.root, tt.shared, tt.ours)
-		}
 	}
 	if got := ownContainer(mounts); !strings.HasPrefix(got, "0123456789ab") || len(got) != 64 {
 		t.Errorf("ownContainer = %q, want the id in the source of /etc/hostname", got)
@@ -138,22 +124,19 @@ func TestHostMounts(t *testing.T) {
 		"1 0 8:1 / / rw - ext4 /dev/sda1 rw\n":                                       false,
 		"2 1 0:42 / /var/lib/docker/x rw - overlay overlay rw\n":                     false,
 	} {
-		table, err := parseHostMounts(text)
+		table, err := mountinfo.Parse(strings.NewReader(text))
 		if got := inContainer(table); err != nil || got != want {
 			t.Errorf("inContainer of %q = %t, %v, want %t", text, got, err, want)
 		}
-	}
-	if _, err := parseHostMounts("x"); err == nil {
-		t.Error("parseHostMounts(x): no error")
 	}
 }
 
 // S3-02: what the engine's host has something else for, or nothing, is not bound.
 func TestPassedOn(t *testing.T) {
-	mounts, err := parseHostMounts(insideDocker + `604 602 8:2 / /var/sandboxes/other rw shared:8 - ext4 /dev/sdb1 rw
+	mounts, err := mountinfo.Parse(strings.NewReader(insideDocker + `604 602 8:2 / /var/sandboxes/other rw shared:8 - ext4 /dev/sdb1 rw
 605 600 8:1 /srv /private rw - ext4 /dev/sda1 rw
 606 605 0:61 / /private/view rw - fuse.sandboxfs x rw
-`)
+`))
 	if err != nil {
 		t.Fatal(err)
 	}

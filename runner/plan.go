@@ -9,6 +9,8 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
+
+	"github.com/sandboxfs/sandboxfs/internal/profile/mountinfo"
 )
 
 // tmpfs are the directories that a container may write without a bind.
@@ -128,7 +130,7 @@ func (d *Docker) binds(p *plan) ([]mount.Mount, error) {
 // bind is the mount of source, which is there and has no symbolic links. What
 // is mounted below it later comes through where the host's mount is shared; a
 // note says where it is not. Below a view nothing is mounted.
-func (d *Docker) bind(source, target string, readOnly bool, table hostMounts) (m mount.Mount, note string, err error) {
+func (d *Docker) bind(source, target string, readOnly bool, table mountinfo.Table) (m mount.Mount, note string, err error) {
 	if err := d.passedOn(source, table); err != nil {
 		return m, "", err
 	}
@@ -136,12 +138,12 @@ func (d *Docker) bind(source, target string, readOnly bool, table hostMounts) (m
 	if err != nil {
 		return m, "", err
 	}
-	on := table.at(source)
+	on := table.On(source)
 	propagation := mount.PropagationRSlave
-	if !on.shared {
+	if !on.Shared {
 		propagation = mount.PropagationRPrivate
 	}
-	if !on.shared && !on.Ours() {
+	if !on.Shared && !on.Ours() {
 		note = fmt.Sprintf("%s is not on a shared mount, so a view that is mounted below it later is not seen in the container; mount --make-rshared %s", source, on.Point)
 	}
 	return mount.Mount{

@@ -26,15 +26,15 @@ var engineSockets = []string{
 
 // source checks that b may be bound and returns its source without symbolic
 // links. Nobody makes a source that is missing.
-func (d *Docker) source(b Bind, table hostMounts) (string, error) {
+func (d *Docker) source(b Bind, table mountinfo.Table) (string, error) {
 	if !filepath.IsAbs(b.Source) {
 		return "", fmt.Errorf("bind on %s: the source %q is not an absolute path", b.Target, b.Source)
 	}
-	at, _, err := mountinfo.Locate(b.Source, table.table())
+	at, _, err := mountinfo.Locate(b.Source, table)
 	if err == nil {
 		err = answers(at)
 	}
-	on := table.at(at)
+	on := table.On(at)
 	switch {
 	case errors.Is(err, unix.ENOTCONN):
 		return "", fmt.Errorf("bind on %s: the daemon behind %s has died; sandboxfs umount %s, and mount it again", b.Target, on.Point, on.Point)

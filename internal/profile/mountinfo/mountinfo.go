@@ -19,9 +19,13 @@ const FSType = "fuse.sandboxfs"
 type Mount struct {
 	ID     int    // not used twice as long as the mount exists
 	Device string // "major:minor" of its file system
+	Root   string // the directory of its file system that is mounted
 	Point  string // where it is mounted, absolute
+	Shared bool   // what is mounted below it is passed on to its copies, or comes to it
+	Peer   bool   // and to the mount that it is a copy of
 	Type   string // "ext4", "fuse.sandboxfs"
 	Source string // what is mounted, as the file system calls it
+	UID    int    // of a FUSE mount, the user whose daemon serves it; 0 for others
 }
 
 // Ours reports whether the mount is one of this program.
@@ -66,6 +70,17 @@ func (t Table) At(point string) (Mount, bool) {
 	return Mount{}, false
 }
 
+// On returns the mount that the clean host path name lies on.
+func (t Table) On(name string) Mount {
+	var found Mount
+	for _, m := range t {
+		if Within(name, m.Point) && len(m.Point) >= len(found.Point) {
+			found = m
+		}
+	}
+	return found
+}
+
 // Has reports whether the mount of that ID is still there.
 func (t Table) Has(id int) bool {
 	for _, m := range t {
@@ -93,13 +108,26 @@ func parseLine(line string) (Mount, error) {
 	if err != nil {
 		return Mount{}, fmt.Errorf("table of mounts: cannot read the line %q", line)
 	}
-	return Mount{
+	m := Mount{
 		ID:     id,
 		Device: head[2],
+		Root:   unescape(head[3]),
 		Point:  unescape(head[4]),
 		Type:   tail[0],
 		Source: unescape(tail[1]),
-	}, nil
+	}
+	for _, tag := range head[6:] {
+		m.Peer = m.Peer || strings.HasPrefix(tag, "shared:")
+		m.Shared = m.Shared || strings.HasPrefix(tag, "shared:") || strings.HasPrefix(tag, "master:")
+	}
+	if strings.HasPrefix(m.Type, "fuse") && len(tail) > 2 {
+		for option := range strings.SplitSeq(tail[2], ",") {
+			if uid, ok := strings.CutPrefix(option, "user_id="); ok {
+				m.UID, _ = strconv.Atoi(uid)
+			}
+		}
+	}
+	return m, nil
 }
 
 // unescape undoes the octal escapes that the kernel writes for blanks and

@@ -12,9 +12,9 @@ import (
 )
 
 const sample = `22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
-40 22 0:35 / /mnt/a\040b rw,nosuid,nodev - fuse.sandboxfs sandboxfs rw,user_id=0
+40 22 0:35 / /mnt/a\040b rw,nosuid,nodev - fuse.sandboxfs sandboxfs rw,user_id=1000,group_id=7
 41 22 0:36 / /mnt/twice rw - tmpfs tmpfs rw
-42 22 0:37 / /mnt/twice rw master:3 propagate_from:2 - fuse.sandboxfs /home/u/my\134p rw
+42 22 0:37 /a\040b /mnt/twice rw master:3 propagate_from:2 - fuse.sandboxfs /home/u/my\134p rw
 `
 
 func TestParse(t *testing.T) {
@@ -27,14 +27,19 @@ func TestParse(t *testing.T) {
 		found bool
 		want  Mount
 	}{
-		{"/", true, Mount{22, "8:1", "/", "ext4", "/dev/sda1"}},
-		{"/mnt/a b", true, Mount{40, "0:35", "/mnt/a b", FSType, "sandboxfs"}},
-		{"/mnt/twice", true, Mount{42, "0:37", "/mnt/twice", FSType, `/home/u/my\p`}},
+		{"/", true, Mount{22, "8:1", "/", "/", true, true, "ext4", "/dev/sda1", 0}},
+		{"/mnt/a b", true, Mount{40, "0:35", "/", "/mnt/a b", false, false, FSType, "sandboxfs", 1000}},
+		{"/mnt/twice", true, Mount{42, "0:37", "/a b", "/mnt/twice", true, false, FSType, `/home/u/my\p`, 0}},
 		{"/mnt", false, Mount{}},
 	}
 	for _, tt := range tests {
 		if got, found := table.At(tt.point); got != tt.want || found != tt.found {
 			t.Errorf("At(%q) = %+v, %v, want %+v, %v", tt.point, got, found, tt.want, tt.found)
+		}
+	}
+	for name, id := range map[string]int{"/mnt": 22, "/mnt/twice": 42, "/mnt/twice/in": 42, "/mnt/twicex": 22, "/mnt/a b/c": 40} {
+		if got := table.On(name); got.ID != id {
+			t.Errorf("On(%q) = mount %d, want %d", name, got.ID, id)
 		}
 	}
 	if !table.Has(41) || table.Has(43) {
