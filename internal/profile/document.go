@@ -20,6 +20,7 @@ type document struct {
 	SystemMounts strictyaml.String                     `yaml:"system_mounts"`
 	Symlinks     strictyaml.String                     `yaml:"symlinks"`
 	Reload       strictyaml.String                     `yaml:"reload"`
+	Skills       strictyaml.String                     `yaml:"skills"`
 	Owner        *ownerEntry                           `yaml:"owner"`
 	Docker       *Docker                               `yaml:"docker"`
 }

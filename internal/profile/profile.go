@@ -42,13 +42,14 @@ type Owner struct{ UID, GID uint32 }
 type Profile struct {
 	Name         string
 	File         string              // host path of the file that it stands in; "" for a built-in one
-	Mounts       []Mount             // the root mount first where there is one, then mounts, then zones by name
+	Mounts       []Mount             // the root mount first where there is one, then mounts, then zones by name, then skills
 	BasePolicy   strictyaml.String   // a policy's name; not Set for none
 	PolicyDirs   []string            // host paths of the directories of policy files
 	Guards       []strictyaml.String // names of packs
 	SystemMounts bool
 	Symlinks     Symlinks
 	Reload       Reload
+	Skills       bool    // the mount at SkillsTarget is the skills directory
 	Owner        *Owner  // nil shows owners as they are
 	Docker       *Docker // nil where the profile has no such block
 

@@ -151,6 +151,14 @@ func TestProblems(t *testing.T) {
 			"p.yaml:3:5: target /f/c lies below /f, where a file is mounted"}},
 		{"file at the root", "mounts:\n  - {source: file, target: /}\n", []string{
 			"p.yaml:2:5: source %DIR%/file is a file; what is mounted at / must be a directory"}},
+		{"skills", "root: proj\nskills: nowhere\n", []string{
+			"p.yaml:2:9: skills %DIR%/nowhere: no such file or directory"}},
+		{"skills in a file", "root: proj\nskills: file\n", []string{
+			"p.yaml:2:9: skills %DIR%/file is a file; name the directory that holds the skills"}},
+		{"skills twice", "root: proj\nmounts:\n  - {source: cache, target: /shared/skills}\nskills: cache\n", []string{
+			"p.yaml:4:9: duplicate target /shared/skills, first in line 3"}},
+		{"skills alone", "skills: cache\n", []string{
+			"p.yaml:1:1: the profile shows nothing; give it a root, mounts or zones"}},
 		{"docker", "root: proj\ndocker:\n  image: a b\n  capAdd: [net admin]\n  isolated_dns_servers: [dns.example]\n  socketPath: docker.sock\n  privileged: true\n", []string{
 			`p.yaml:3:10: docker: image "a b" is not a name`,
 			`p.yaml:4:12: docker: "net admin" is not a capability; they look like NET_ADMIN or CAP_NET_ADMIN`,
@@ -184,6 +192,7 @@ mounts:
 zones:
   b: {path: cache, mode: rw, approval: {write: preApproved}}
   a: {path: ./cache}
+skills: ~/l
 owner: {uid: 1000, gid: 100}
 docker: {enabled: true, capDrop: [MKNOD], allowLocalNetworkingFor: [u]}
 `)
@@ -206,6 +215,7 @@ docker: {enabled: true, capDrop: [MKNOD], allowLocalNetworkingFor: [u]}
 		{"/cache", dir + "/cache", overlay.KindDir, false, "", []string{dir + "/home/l", dir + "/link"}, false},
 		{"/a", dir + "/cache", overlay.KindDir, true, "", nil, true},
 		{"/b", dir + "/cache", overlay.KindDir, false, "", nil, true},
+		{"/shared/skills", dir + "/cache", overlay.KindDir, true, "config-readonly", []string{dir + "/home/l", dir + "/link"}, false},
 	}
 	if len(p.Mounts) != len(want) {
 		t.Fatalf("%d mounts, want %d: %+v", len(p.Mounts), len(want), p.Mounts)

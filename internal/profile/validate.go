@@ -58,6 +58,7 @@ func validate(d document, around surroundings) (*Profile, strictyaml.Problems) {
 	}
 	p.system = sysmounts.Existing(v.system)
 	p.Mounts = v.mounts(d)
+	p.Skills = d.Skills.Set()
 	p.PolicyDirs, p.policyAt = v.policyDirs(d.Policies)
 	p.Guards = v.guards(d.Guards)
 	p.Owner = v.owner(d.Owner)
@@ -85,6 +86,7 @@ func (v *validator) mounts(d document) []Mount {
 	for _, name := range slices.Sorted(maps.Keys(d.Zones)) {
 		mounts = append(mounts, v.zone(name, d.Zones[name])...)
 	}
+	mounts = append(mounts, v.skills(d.Skills)...)
 	v.nesting(mounts)
 	return mounts
 }
