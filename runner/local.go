@@ -26,6 +26,13 @@ var ErrLocal = errors.New("no local sandbox")
 //
 // There is no limit to its memory, and of the networks there is no isolated one.
 type Local struct {
+	// WeakerNested lets an ordinary user make sandboxes within a container whose
+	// /proc is not whole, where the kernel lets nobody without rights mount a new
+	// one: the sandbox then shows that of the container, other processes
+	// included. Their files and memory stay closed, since the sandbox is a user
+	// namespace of its own. Root can mount one, and never shows another.
+	WeakerNested bool
+
 	limits Limits
 	tools  map[string]string // host paths by name
 }
@@ -82,6 +89,9 @@ func (l *Local) Run(ctx context.Context, spec Spec, cmd Cmd, signals <-chan unix
 		return Result{}, fmt.Errorf("run in a local sandbox: %w", err)
 	}
 	err = p.wait(ctx, signals)
+	if errors.Is(err, ErrLocal) {
+		err = l.explain(err)
+	}
 	return Result{
 		Exec: b.mark, ExitCode: p.exitCode, Duration: time.Since(started),
 		CutStdout: p.out.cut(), CutStderr: p.err.cut(),

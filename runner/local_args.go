@@ -51,7 +51,7 @@ func (l *Local) args(b *box) []string {
 	if !b.terminal {
 		args = append(args, "--new-session")
 	}
-	args = append(args, "--proc", "/proc", "--dev", "/dev")
+	args = append(append(args, l.procArgs()...), "--dev", "/dev")
 	args = append(args, kernelBinds("/proc")...)
 	args = append(args, systemBinds(systemPaths, "/")...)
 	args = append(args,

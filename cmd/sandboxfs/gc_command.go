@@ -97,15 +97,17 @@ func (c *collection) remove(g garbage, do func() error) {
 	c.found = append(c.found, g)
 }
 
-// mounts unmounts the views of daemons that have died, the topmost first.
+// mounts unmounts the views of daemons that have died, the topmost first: those
+// of this user, and root those of all.
 func (c *collection) mounts() {
 	table, err := mountinfo.Read()
 	if err != nil {
 		c.errs = append(c.errs, err)
 		return
 	}
+	me := os.Geteuid()
 	for _, m := range slices.Backward(table) {
-		if m.Ours() && mountinfo.Dead(m.Point) {
+		if m.Ours() && (me == 0 || m.UID == me) && mountinfo.Dead(m.Point) {
 			c.remove(garbage{"mount", m.Point, "its daemon has died"}, func() error {
 				err := bazil.Unmount(m.Point, false)
 				if errors.Is(err, unix.EBUSY) {

@@ -23,7 +23,7 @@ type dockerJob struct {
 	image string
 	named bool   // somebody named the image
 	user  string // "uid:gid"
-	off   bool   // the profile says that there are to be no containers
+	block *profile.Docker
 
 	rooted bool // SANDBOX_ROOT or the config's key for it is set
 
@@ -36,10 +36,7 @@ func newDockerJob(a *app, p *profile.Profile, o jobOptions) (*dockerJob, error) 
 	if err != nil {
 		return nil, err
 	}
-	d := &dockerJob{app: a, image: s.Image, named: named, rooted: o.paths.Root != "", user: runner.DefaultUser, socket: s.SocketPath}
-	if p.Docker != nil && p.Docker.Enabled.Set() {
-		d.off = !p.Docker.Enabled.V
-	}
+	d := &dockerJob{app: a, image: s.Image, named: named, rooted: o.paths.Root != "", user: runner.DefaultUser, block: p.Docker, socket: s.SocketPath}
 	if p.Owner != nil {
 		d.user = fmt.Sprintf("%d:%d", p.Owner.UID, p.Owner.GID)
 	}
@@ -108,10 +105,11 @@ func texts(list []strictyaml.String) []string {
 func dockerInstance() string { return fmt.Sprintf("run-%d", os.Geteuid()) }
 
 // usable says why containers cannot be used. Nobody has asked for one unless
-// wanted is set or an image is named.
+// wanted is set, the profile has docker.enabled, or an image is named.
 func (d *dockerJob) usable(wanted bool) error {
-	if !wanted && d.off {
-		return errors.New("docker.enabled is false in the profile")
+	wanted = wanted || d.block.Wanted()
+	if !wanted && d.block.Unwanted() {
+		return errors.New("docker.enabled is false in the profile; --backend docker runs it in a container all the same")
 	}
 	if !wanted && !d.named {
 		return errors.New("no image is named")

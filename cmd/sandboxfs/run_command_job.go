@@ -22,7 +22,10 @@ import (
 type job struct {
 	app     *app
 	options jobOptions
+	point   string // where the view is mounted
 	spec    runner.Spec
+	places  places
+	dir     string // where it starts, in the sandbox
 	where   string // says in which kind of sandbox, and why
 
 	// one of them
@@ -33,11 +36,13 @@ type job struct {
 // job chooses the backend for a command on the view of p at mountpoint, which
 // need not be mounted yet.
 func (a *app) job(o jobOptions, p *profile.Profile, mountpoint string) (*job, error) {
-	j := &job{app: a, options: o}
+	j := &job{app: a, options: o, point: mountpoint}
 	j.spec.Binds, j.spec.Dir = binds(p, mountpoint)
 	if j.spec.Dir == "" {
 		return nil, fmt.Errorf("profile %s shows files alone, and a command needs a directory to start in; add a mount of one", p.Name)
 	}
+	j.places = placesOf(p, mountpoint, j.spec.Binds)
+	j.dir = j.places.dir(j.spec.Dir)
 	j.spec.Network = o.networkName()
 	why := ""
 	if o.backend != "local" {
@@ -55,7 +60,7 @@ func (a *app) job(o jobOptions, p *profile.Profile, mountpoint string) (*job, er
 			return j, nil
 		}
 		j.docker.close()
-		if j.docker = nil; o.backend == "docker" || o.image != "" && !errors.Is(err, runner.ErrEngine) {
+		if j.docker = nil; o.backend == "docker" || p.Docker.Wanted() || o.image != "" && !errors.Is(err, runner.ErrEngine) {
 			return nil, err
 		}
 		why = fmt.Sprintf(" (%v)", err)
@@ -66,7 +71,9 @@ func (a *app) job(o jobOptions, p *profile.Profile, mountpoint string) (*job, er
 		j.spec.User = fmt.Sprintf("%d:%d", owner.UID, owner.GID)
 	}
 	var err error
-	j.local, err = runner.NewLocal(runner.Limits{})
+	if j.local, err = runner.NewLocal(runner.Limits{}); err == nil && p.Docker != nil {
+		j.local.WeakerNested = p.Docker.EnableWeakerNestedSandbox.V
+	}
 	return j, err
 }
 
@@ -83,12 +90,17 @@ func (j *job) owner() *profile.Owner {
 }
 
 // binds are the parts of a view that a command sees, and where it starts. A
-// profile with a root is seen at the mountpoint; otherwise each mount is at its
-// own path, so that the paths of the host hold.
+// profile with a root is seen at the mountpoint, and its skills at their own path
+// as well; otherwise each mount is at its own path, so that the paths of the
+// host hold.
 func binds(p *profile.Profile, mountpoint string) (list []runner.Bind, dir string) {
 	for _, m := range p.Mounts {
 		if m.Target == vpath.Root {
-			return []runner.Bind{{Source: mountpoint, Target: mountpoint}}, mountpoint
+			list = []runner.Bind{{Source: mountpoint, Target: mountpoint}}
+			if skills := string(profile.SkillsTarget); p.Skills {
+				list = append(list, runner.Bind{Source: filepath.Join(mountpoint, skills), Target: skills, ReadOnly: true})
+			}
+			return list, mountpoint
 		}
 	}
 	for _, m := range p.Mounts {
@@ -118,7 +130,7 @@ func coveredBy(mounts []profile.Mount, target vpath.Path) bool {
 func (j *job) run(session string, signals <-chan os.Signal) (code int, err error) {
 	j.spec.Session = session
 	cmd := runner.Cmd{
-		Args: j.options.args, Dir: j.spec.Dir, Timeout: j.options.timeout,
+		Args: j.options.args, Dir: j.dir, Timeout: j.options.timeout,
 		Stdin: j.app.stdin, Stdout: j.app.stdout, Stderr: j.app.stderr,
 	}
 	screen := j.app.screen()
@@ -127,6 +139,9 @@ func (j *job) run(session string, signals <-chan os.Signal) (code int, err error
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
+	if err := endUnmounted(ctx, j.point, cancel); err != nil {
+		return 0, err
+	}
 	forward := make(chan unix.Signal, 2)
 	go relay(ctx, signals, forward, cancel, j.local == nil)
 	if screen != nil {
@@ -205,7 +220,12 @@ func (j *job) env(terminal bool) ([]string, error) {
 	for _, e := range j.options.env {
 		name, _, ok := strings.Cut(e, "=")
 		if value, here := os.LookupEnv(name); !ok && here {
-			e = name + "=" + value
+			there, has := j.places.variable(name)
+			if !has {
+				j.app.complain("%s is left out: the sandbox has no %s", name, value)
+				continue
+			}
+			e = there
 		} else if !ok || name == "" {
 			return nil, usageError{fmt.Errorf("--env %s: want NAME=value, or the name of a variable that is set", e)}
 		}

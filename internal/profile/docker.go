@@ -30,6 +30,15 @@ type Docker struct {
 	LocalDNSServers           []strictyaml.String `yaml:"local_dns_servers" alias:"localDnsServers"`
 }
 
+// Wanted reports whether commands are to run in a container and nowhere else.
+// The block may be nil.
+func (d *Docker) Wanted() bool { return d != nil && d.Enabled.V }
+
+// Unwanted reports whether commands are not to run in a container unless the
+// caller says so. The block may be nil. Where neither is said, a container is
+// used if somebody has named an image.
+func (d *Docker) Unwanted() bool { return d != nil && d.Enabled.Set() && !d.Enabled.V }
+
 // capability is the form of a Linux capability, with or without its prefix.
 var capability = regexp.MustCompile(`^(CAP_)?[A-Z][A-Z_]+$`)
 

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"cmp"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sandboxfs/sandboxfs/internal/profile"
+	"github.com/sandboxfs/sandboxfs/runner"
+)
+
+// places translate what this process calls a directory into what a command in
+// the sandbox calls it. The first table that knows a path has the say.
+type places []runner.Paths
+
+// placesOf are the view at mountpoint, as far as it is bound, and then the
+// sources that it shows.
+func placesOf(p *profile.Profile, mountpoint string, binds []runner.Bind) places {
+	var mounted, sources runner.Paths
+	for _, b := range binds {
+		view := cmp.Or(strings.TrimPrefix(b.Source, mountpoint), "/")
+		mounted = append(mounted, runner.Row{b.Source, view, b.Target})
+	}
+	for _, m := range p.Mounts {
+		if inside, ok := mounted.Translate(string(m.Target), runner.InView, runner.InContainer); ok {
+			sources = append(sources, runner.Row{m.Source, string(m.Target), inside})
+		}
+	}
+	return places{mounted, sources}
+}
+
+// dir returns where a command starts: in the directory that this process is in
+// if the sandbox has it, else in fallback.
+func (l places) dir(fallback string) string {
+	here, err := unix.Getwd()
+	if err != nil {
+		return fallback
+	}
+	for _, table := range l {
+		if dir, err := table.Dir(here); err == nil {
+			return dir
+		}
+	}
+	return fallback
+}
+
+// variable returns NAME=value as it is to be in the sandbox for a variable of
+// this process, false if it holds a path that the sandbox does not have.
+func (l places) variable(name string) (string, bool) {
+	for _, table := range l {
+		if e := table.Env([]string{name + "=" + os.Getenv(name)}, runner.OnHost, runner.InContainer); len(e) > 0 {
+			return e[0], true
+		}
+	}
+	return "", false
+}
