@@ -15,7 +15,7 @@ func healthy(t *testing.T, dir string) host {
 		device: dir + "/fuse", fuseConf: dir + "/fuse.conf", sysctl: dir, procStatus: dir + "/status",
 		findFile: func(name string) (string, error) { return dir + "/" + name, nil },
 		table:    func() (mountinfo.Table, error) { return mountinfo.Table{{Point: "/", Type: "ext4"}}, nil },
-		dead:     func(string) bool { return false },
+		dead:     func(mountinfo.Mount) bool { return false },
 	}
 }
 
@@ -46,7 +46,7 @@ func TestDoctor(t *testing.T) {
 			h.table = func() (mountinfo.Table, error) {
 				return mountinfo.Table{{Point: "/mnt/a", Type: mountinfo.FSType}, {Point: "/mnt/b", Type: "fuse.sshfs"}}, nil
 			}
-			h.dead = func(string) bool { return true }
+			h.dead = func(mountinfo.Mount) bool { return true }
 		}, "leftover mount", stateWarn, "sandboxfs umount /mnt/a"},
 	}
 	for _, tt := range tests {

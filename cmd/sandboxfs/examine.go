@@ -23,7 +23,7 @@ type host struct {
 	uid        int
 	findFile   func(name string) (string, error) // looks along PATH
 	table      func() (mountinfo.Table, error)
-	dead       func(point string) bool
+	dead       func(mountinfo.Mount) bool
 }
 
 func thisHost() host {
@@ -35,7 +35,7 @@ func thisHost() host {
 		uid:        os.Geteuid(),
 		findFile:   exec.LookPath,
 		table:      mountinfo.Read,
-		dead:       mountinfo.Dead,
+		dead:       mountinfo.Mount.Dead,
 	}
 }
 
@@ -151,7 +151,7 @@ func (h host) leftovers() []finding {
 	}
 	var findings []finding
 	for _, m := range table {
-		if m.Ours() && h.dead(m.Point) {
+		if m.Ours() && h.dead(m) {
 			findings = append(findings, finding{
 				Check: "leftover mount", State: stateWarn,
 				Detail: m.Point + " was left by a daemon that has died",

@@ -84,7 +84,7 @@ func locateView(name string) (mountinfo.Mount, error) {
 	switch {
 	case !ok || !m.Ours():
 		return m, fmt.Errorf("%s is not the mountpoint of a view", at)
-	case mountinfo.Dead(at):
+	case m.Dead():
 		return m, fmt.Errorf("the daemon behind %s has died; clear it with: sandboxfs gc", at)
 	}
 	return m, nil

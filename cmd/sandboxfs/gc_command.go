@@ -107,7 +107,7 @@ func (c *collection) mounts() {
 	}
 	me := os.Geteuid()
 	for _, m := range slices.Backward(table) {
-		if m.Ours() && (me == 0 || m.UID == me) && mountinfo.Dead(m.Point) {
+		if m.Ours() && (me == 0 || m.UID == me) && m.Dead() {
 			c.remove(garbage{"mount", m.Point, "its daemon has died"}, func() error {
 				err := bazil.Unmount(m.Point, false)
 				if errors.Is(err, unix.EBUSY) {

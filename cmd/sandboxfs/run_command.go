@@ -139,11 +139,14 @@ func (a *app) run(o runOptions) (err error) {
 	began := time.Now()
 	code, err := job.run(d.record.ID, signals)
 	took := time.Since(began)
-	err = errors.Join(err, d.drain(signals))
+	drained := d.drain(signals)
 	mounted = false
 	d.summarize(took)
 	if err != nil {
-		return err
+		return errors.Join(err, drained)
+	}
+	if drained != nil { // the code is the command's, whoever else holds on to the view
+		a.complain("%v", drained)
 	}
 	return status(code)
 }

@@ -89,9 +89,18 @@ func TestJobEnv(t *testing.T) {
 	t.Setenv("LANG", "C.UTF-8")
 	t.Setenv("HERE", "value")
 	t.Setenv("PATH", "/usr/bin:bin::/bin")
-	j := &job{local: &runner.Local{}, options: jobOptions{env: []string{"A=b=c", "HERE", "EMPTY="}}}
+	t.Setenv("XDG_CACHE_HOME", "/src/cache")
+	t.Setenv("XDG_DATA_HOME", "/elsewhere")
+	var lines strings.Builder
+	j := &job{
+		app: &app{stderr: &lines}, local: &runner.Local{}, places: places{{{"/m", "/", "/m"}}, {{"/src", "/", "/m"}}},
+		options: jobOptions{env: []string{"A=b=c", "HERE", "EMPTY=", "XDG_CACHE_HOME", "XDG_DATA_HOME", "OLDPWD=/src"}},
+	}
 	got, err := j.env(false)
-	want := []string{"HOME=/tmp", "LANG=C.UTF-8", "PATH=/usr/bin:/bin", "A=b=c", "HERE=value", "EMPTY="}
+	want := []string{"HOME=/tmp", "LANG=C.UTF-8", "PATH=/usr/bin:/bin", "A=b=c", "HERE=value", "EMPTY=", "XDG_CACHE_HOME=/m/cache", "OLDPWD=/src"}
+	if want := "sandboxfs: XDG_DATA_HOME is left out: the sandbox has no /elsewhere\n"; lines.String() != want {
+		t.Errorf("env says %q, want %q", lines.String(), want)
+	}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("env = %q, %v, want %q", got, err, want)
 	}

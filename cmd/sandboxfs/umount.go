@@ -43,7 +43,7 @@ func umount(name string) error {
 		return fmt.Errorf("%s is a mount of type %s and not one of sandboxfs; use umount", point, m.Type)
 	}
 	err = bazil.Unmount(point, false)
-	if errors.Is(err, unix.EBUSY) && mountinfo.Dead(point) {
+	if errors.Is(err, unix.EBUSY) && m.Dead() {
 		err = bazil.Unmount(point, true)
 	}
 	switch {

@@ -26,6 +26,7 @@ type Mount struct {
 	Type   string // "ext4", "fuse.sandboxfs"
 	Source string // what is mounted, as the file system calls it
 	UID    int    // of a FUSE mount, the user whose daemon serves it; 0 for others
+	GID    int    // and that user's group
 }
 
 // Ours reports whether the mount is one of this program.
@@ -122,8 +123,10 @@ func parseLine(line string) (Mount, error) {
 	}
 	if strings.HasPrefix(m.Type, "fuse") && len(tail) > 2 {
 		for option := range strings.SplitSeq(tail[2], ",") {
-			if uid, ok := strings.CutPrefix(option, "user_id="); ok {
-				m.UID, _ = strconv.Atoi(uid)
+			if id, ok := strings.CutPrefix(option, "user_id="); ok {
+				m.UID, _ = strconv.Atoi(id)
+			} else if id, ok := strings.CutPrefix(option, "group_id="); ok {
+				m.GID, _ = strconv.Atoi(id)
 			}
 		}
 	}
