@@ -5,9 +5,13 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sandboxfs/sandboxfs/internal/profile"
+	"github.com/sandboxfs/sandboxfs/internal/strictyaml"
 )
 
-// The states of a check. Only stateFail means that mount cannot work.
+// The states of a check. Only stateFail means that mount, or what was configured,
+// cannot work.
 const (
 	stateOK   = "ok"
 	stateWarn = "warn"
@@ -24,14 +28,27 @@ type finding struct {
 
 func (a *app) doctorCommand() *cobra.Command {
 	var asJSON bool
+	var config string
 	cmd := &cobra.Command{
-		Use:   "doctor",
-		Short: "Check what mount needs on this machine, with a cure for what is missing",
-		Long: "doctor looks at everything that mount depends on and says what to do about what\n" +
-			"is missing. It exits with 1 when something is missing that mount cannot do without.",
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.doctor(examine(thisHost()), asJSON) },
+		Use:   "doctor [PROFILE]",
+		Short: "Check what mount and run need on this machine, with a cure for what is missing",
+		Long: "doctor looks at everything that mount, run and exec depend on and says what to do\n" +
+			"about what is missing. It exits with 1 when something is missing that mount cannot do\n" +
+			"without, or when what SANDBOX_ROOT says is wrong. With PROFILE it asks the engine and\n" +
+			"for the image that this names.",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			p := new(profile.Profile)
+			if len(args) > 0 {
+				var problems strictyaml.Problems
+				if p, problems = profile.Find(args[0], config); len(problems) > 0 {
+					return problems.Err()
+				}
+			}
+			return a.doctor(examine(a.thisHost(p)), asJSON)
+		},
 	}
+	cmd.Flags().StringVar(&config, "config", "", "config that holds PROFILE when that is a name")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return cmd
 }

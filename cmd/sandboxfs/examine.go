@@ -2,16 +2,20 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/sandboxfs/sandboxfs/internal/profile"
 	"github.com/sandboxfs/sandboxfs/internal/profile/mountinfo"
+	"github.com/sandboxfs/sandboxfs/sysmounts"
 )
 
 // host is where doctor looks. Tests put their own files in.
@@ -24,9 +28,18 @@ type host struct {
 	findFile   func(name string) (string, error) // looks along PATH
 	table      func() (mountinfo.Table, error)
 	dead       func(mountinfo.Mount) bool
+
+	sandboxRoot string // SANDBOX_ROOT
+	runtime     string // directory of private mountpoints
+	inContainer bool
+	engine      func() (engine, error)
+	sandbox     func(context.Context) error // makes a local one
+	collectable func() []garbage            // what gc would remove
+	patience    time.Duration
 }
 
-func thisHost() host {
+// thisHost is where this process runs. The engine is that of the profile.
+func (a *app) thisHost(p *profile.Profile) host {
 	return host{
 		device:     "/dev/fuse",
 		fuseConf:   fuseConf,
@@ -36,6 +49,18 @@ func thisHost() host {
 		findFile:   exec.LookPath,
 		table:      mountinfo.Read,
 		dead:       mountinfo.Mount.Dead,
+
+		sandboxRoot: os.Getenv("SANDBOX_ROOT"),
+		runtime:     runtimeDirs()[0],
+		inContainer: sysmounts.Detect().Container,
+		engine:      func() (engine, error) { return newDockerJob(a, p, jobOptions{}) },
+		sandbox:     makeSandbox,
+		collectable: func() []garbage {
+			c := &collection{dryRun: true}
+			c.collect()
+			return c.found
+		},
+		patience: examineWithin,
 	}
 }
 
@@ -45,7 +70,8 @@ func examine(h host) []finding {
 		h.fuseDevice(), h.fusermount(), h.mountRight(), h.allowOther(), h.proc(),
 		kernel(), openat2(), h.inotify(), descriptors(),
 	}
-	return append(findings, h.leftovers()...)
+	findings = append(findings, h.commands()...)
+	return append(append(findings, h.leftovers()...), h.bounded("leftovers", h.garbage))
 }
 
 func (h host) fuseDevice() finding {
