@@ -69,11 +69,12 @@ func (d *Docker) served(ctx context.Context, id string) bool {
 		return false
 	}
 	proc := fmt.Sprintf("/proc/%d/", c.State.Pid)
-	text, err := os.ReadFile(proc + "mountinfo")
+	text, err := os.Open(proc + "mountinfo")
 	if err != nil {
 		return false
 	}
-	table, err := parseHostMounts(string(text))
+	defer text.Close()
+	table, err := mountinfo.Parse(text)
 	if err != nil || ownContainer(table) != c.ID {
 		return false // a process of this number, but not the engine's
 	}
