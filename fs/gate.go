@@ -3,6 +3,7 @@ package fs
 import (
 	"syscall"
 
+	"github.com/sandboxfs/sandboxfs/internal/backing"
 	"github.com/sandboxfs/sandboxfs/internal/vpath"
 	"github.com/sandboxfs/sandboxfs/metrics"
 	"github.com/sandboxfs/sandboxfs/overlay"
@@ -108,7 +109,7 @@ func (s *Server) gateEntry(c *Caller, dir, n *node, a access) syscall.Errno {
 // policies say; a name that is hidden stays so.
 func (s *Server) refuse(c *Caller, a access, rule *policy.Rule) syscall.Errno {
 	snap := s.snap.Load()
-	v := policy.Verdict{Decision: policy.Deny, Rule: rule}
+	v := policy.Verdict{Decision: rule.Decision, Rule: rule}
 	if hidden := snap.view.Decide(a.path, a.op); hidden.Decision == policy.Hide {
 		v = hidden
 	}
@@ -176,7 +177,15 @@ func (n *node) decide(view *overlay.View, paths []vpath.Path, op policy.Op) poli
 	for _, p := range paths[1:] {
 		v = stricter(v, view.Decide(p, op))
 	}
+	if r := ownRule(view, n.id); r != nil && r.Ops.Has(op) {
+		v = stricter(v, policy.Verdict{Decision: r.Decision, Rule: r})
+	}
 	return v
+}
+
+// ownRule returns the rule for an object that the view itself is made of, or nil.
+func ownRule(view *overlay.View, id backing.ID) *policy.Rule {
+	return view.OwnRule(overlay.FileID{Dev: id.Dev, Ino: id.Ino})
 }
 
 // allowed returns the operations that decide allows plainly.
@@ -187,6 +196,9 @@ func (n *node) allowed(view *overlay.View, paths []vpath.Path) policy.OpSet {
 	ops := policy.AllOps
 	for _, p := range paths {
 		ops &= view.Allowed(p)
+	}
+	if r := ownRule(view, n.id); r != nil {
+		ops &^= r.Ops
 	}
 	return ops
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/sandboxfs/sandboxfs/internal/backing"
 	"github.com/sandboxfs/sandboxfs/internal/vpath"
 	"github.com/sandboxfs/sandboxfs/overlay"
+	"github.com/sandboxfs/sandboxfs/policy"
 )
 
 // found is what stands under a name.
@@ -14,6 +15,10 @@ type found struct {
 	mount *mount
 	id    backing.ID
 	stat  backing.Stat // of kindDir and kindFile
+
+	// own is set, along with ENOENT, where there is something that the view itself
+	// is made of: whoever asked settles it.
+	own *policy.Rule
 }
 
 // locate looks for what the view has under name in dir: a mount's target, a
@@ -21,6 +26,16 @@ type found struct {
 // lies below and the backing has no directory that may be shown. It decides
 // nothing that the caller may see but that one thing.
 func (s *Server) locate(view *overlay.View, dir *node, name string, path vpath.Path) (found, syscall.Errno) {
+	f, errno := s.find(view, dir, name, path)
+	if errno == 0 {
+		if r := ownRule(view, f.id); r != nil && r.Decision == policy.Hide {
+			return found{own: r}, syscall.ENOENT
+		}
+	}
+	return f, errno
+}
+
+func (s *Server) find(view *overlay.View, dir *node, name string, path vpath.Path) (found, syscall.Errno) {
 	place := view.Resolve(path)
 	if place.Mount != nil && place.Rel == "" {
 		return s.locateTarget(s.mounts[place.Mount.Target])

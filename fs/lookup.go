@@ -50,6 +50,9 @@ func (s *Server) lookup(c *Caller, parent NodeID, name string, out *Entry) sysca
 		}
 	}
 	f, errno := s.locate(snap.view, dir, name, path)
+	if f.own != nil {
+		return s.refuse(c, access{op: policy.Stat, path: path}, f.own)
+	}
 	if errno != 0 {
 		if errno == syscall.ENOENT {
 			out.Valid = s.lifetime

@@ -30,7 +30,10 @@ func (s *Server) vacant(c *Caller, parent NodeID, name string, op policy.Op) (*n
 	}
 	view := s.View()
 	if !dir.hides(view, path) {
-		_, errno := s.locate(view, dir, name, path)
+		f, errno := s.locate(view, dir, name, path)
+		if f.own != nil {
+			return dir, path, s.refuse(c, access{op: op, path: path}, f.own)
+		}
 		if errno == 0 {
 			errno = syscall.EEXIST
 		}

@@ -175,6 +175,9 @@ func (s *Server) listBacking(view *overlay.View, n *node, path vpath.Path, above
 	}
 	mayHide := view.MayHide(path)
 	for _, e := range found {
+		if r := view.OwnRule(overlay.FileID{Dev: n.id.Dev, Ino: e.Ino}); r != nil && r.Decision == policy.Hide {
+			continue
+		}
 		if above[e.Name] || isFresh(e.Name) || mayHide && n.hides(view, path.Join(e.Name)) {
 			continue
 		}

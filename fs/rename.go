@@ -125,6 +125,9 @@ func (s *Server) gateNewName(c *Caller, view *overlay.View, m *move) (*found, sy
 		return nil, s.gateEntry(c, m.newDir, nil, a)
 	}
 	f, errno := s.locate(view, m.newDir, m.newName, m.new)
+	if f.own != nil {
+		return nil, s.refuse(c, a, f.own)
+	}
 	switch errno {
 	case 0:
 		a.op = policy.Write

@@ -42,7 +42,11 @@ func (v *View) Restrict(r Restriction) (*View, error) {
 	for i := range mounts {
 		r.tighten(&mounts[i])
 	}
-	return build(mounts, v.speaksOutside())
+	child, err := build(mounts, v.speaksOutside())
+	if err != nil {
+		return nil, err
+	}
+	return child.WithOwn(v.own), nil
 }
 
 // tighten adds to m what r asks of every mount.

@@ -20,6 +20,8 @@ type View struct {
 	pinned   map[vpath.Path]bool
 	conceals map[vpath.Path]bool // directories above a wholly hidden mount
 
+	own map[FileID]*policy.Rule // what the view itself is made of
+
 	// outer is the view that this one was restricted from. It is kept where
 	// names outside the restriction still speak for what lies inside, because
 	// sources overlap; else nil.

@@ -3,6 +3,8 @@ package attack
 import (
 	"os"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 var _ = register("TestX08_OwnFiles", func(string, func()) []attempt {
@@ -20,6 +22,16 @@ var _ = register("TestX08_OwnFiles", func(string, func()) []attempt {
 			attempt{"link(" + p + ", copy)", "ENOENT", link(p, "copy")},
 			attempt{"rename(free, " + p + ")", "ENOENT", rename("free", p)})
 	}
+	for _, p := range []string{"bound/p.yaml", "bound/policies/agent.yaml", "hard.yaml"} { // the host's, and so EXDEV or EBUSY of its kernel
+		attempts = append(attempts,
+			attempt{"read(" + p + ")", "ENOENT", read(p)},
+			attempt{"truncate(" + p + ")", "ENOENT", truncate(p)},
+			attempt{"create(" + p + ")", "ENOENT", create(p)},
+			attempt{"symlink(" + p + ")", "ENOENT", symlink("x", p)},
+			attempt{"unlink(" + p + ")", "ENOENT", unlink(p)},
+			attempt{"link(" + p + ", copy)", "ENOENT", link(p, "copy")},
+			attempt{"rename(free, " + p + ")", "ENOENT|EXDEV", rename("free", p)})
+	}
 	for _, p := range []string{"conf", "again/conf", "only", "link"} {
 		attempts = append(attempts, attempt{"rename(" + p + ", away)", "EACCES|EBUSY|EXDEV|EROFS", rename(p, "away")})
 	}
@@ -30,8 +42,8 @@ var _ = register("TestX08_OwnFiles", func(string, func()) []attempt {
 })
 
 // TestX08_OwnFiles reaches for what the view is made of: by its place, by a
-// second mount of the same directory, and by a mount of the directory itself. A
-// bind mount that the host has made is a known limit (docs/semantics.md).
+// second mount of the same directory, by a mount of the directory itself, and by
+// a bind mount and a hard link that the host has made.
 func TestX08_OwnFiles(t *testing.T) {
 	needRoot(t)
 	w := newWorld(t)
@@ -40,14 +52,18 @@ func TestX08_OwnFiles(t *testing.T) {
 	w.policy("agent", allowAll)
 	w.mkdir("root/conf")
 	must(t, os.Rename(w.path("policies"), w.path("root/conf/policies")))
-	v := w.mount(w.profile("root/conf/p.yaml", `root: ..
+	profile := w.profile("root/conf/p.yaml", `root: ..
 policy: agent
 policies: [DIR/root/link]
 guards: []
 mounts:
   - {source: .., target: /again}
   - {source: ., target: /only}
-`), launch{audit: w.path("root/conf/audit.jsonl")})
+`)
+	must(t, os.Link(profile, w.path("root/hard.yaml")))
+	must(t, unix.Mount(w.path("root/conf"), w.mkdir("root/bound"), "", unix.MS_BIND, ""))
+	t.Cleanup(func() { must(t, unix.Unmount(w.path("root/bound"), 0)) })
+	v := w.mount(profile, launch{audit: w.path("root/conf/audit.jsonl")})
 	v.audit = w.path("root/conf/audit.jsonl")
 	attackOwn(t, w, v)
 }

@@ -65,7 +65,7 @@ func (p *Profile) Build(library *policy.Library, files ...string) (*overlay.View
 		return nil, b.remarks, b.problems
 	}
 	b.note(view)
-	return view, b.remarks, nil
+	return view.WithOwn(b.own.known), b.remarks, nil
 }
 
 // mount returns the row of m with all of its layers.

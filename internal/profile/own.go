@@ -22,6 +22,8 @@ import (
 type own struct {
 	hidden []string // with everything below
 	pinned []string // names that the files are found by: links, sources
+
+	known map[overlay.FileID]*policy.Rule // of those that are there, under whatever name
 }
 
 // selfRule is the name of the rules that protect a view's own files.
@@ -47,6 +49,7 @@ func (b *builder) collectOwn(files []string) own {
 		}
 		b.warnHidden(at, p.policyAt[i])
 	}
+	o.known = o.identify()
 	for _, m := range p.Mounts {
 		o.pinned = append(append(o.pinned, m.Source), m.links...)
 	}
@@ -100,23 +103,55 @@ func (o *own) hide(name string) string {
 	return at
 }
 
+// The rules of the view's own files.
+var (
+	selfHidden = &policy.Rule{
+		Name: selfRule, Ops: policy.AllOps, Decision: policy.Hide,
+		Message: "the profile, its policies and the audit file are not part of the view",
+	}
+	selfPinned = &policy.Rule{
+		Name: selfRule, Ops: policy.DeleteOps | policy.Write.Set(), Decision: policy.Deny,
+		Message: "the view itself is found by this name",
+	}
+)
+
+// identify returns the rules of the files that are there: the host can show them
+// below a source under another path, by a bind mount or a hard link. Where one
+// was replaced since, the reload that follows comes here again.
+func (o *own) identify() map[overlay.FileID]*policy.Rule {
+	rules := map[overlay.FileID]*policy.Rule{}
+	set := func(name string, r *policy.Rule) {
+		var st unix.Stat_t
+		if unix.Lstat(name, &st) == nil {
+			rules[overlay.FileID{Dev: st.Dev, Ino: st.Ino}] = r
+		}
+	}
+	for _, name := range o.pinned {
+		for ; len(name) > 1; name = filepath.Dir(name) {
+			set(name, selfPinned)
+		}
+	}
+	for _, name := range o.hidden {
+		entries, _ := os.ReadDir(name) // none of what is no directory
+		for _, e := range entries {
+			set(filepath.Join(name, e.Name()), selfHidden)
+		}
+		set(name, selfHidden)
+	}
+	return rules
+}
+
 // policy returns the layer for m that hides what of o lies below its source,
 // and keeps the names on the way from being replaced. It is nil where there is
 // nothing.
 func (o own) policy(m overlay.Mount) *policy.Policy {
-	hide := policy.BuiltinRule{
-		Name: selfRule, Ops: policy.AllOps, Decision: policy.Hide,
-		Message: "the profile, its policies and the audit file are not part of the view",
-	}
+	hide := policy.BuiltinRule{Name: selfRule, Ops: selfHidden.Ops, Decision: selfHidden.Decision, Message: selfHidden.Message}
 	for _, host := range o.hidden {
 		if mountinfo.Within(host, m.Source) {
 			hide.Paths = append(hide.Paths, policy.Literal(string(show(m, host)))+"/**")
 		}
 	}
-	pin := policy.BuiltinRule{
-		Name: selfRule, Ops: policy.DeleteOps | policy.Write.Set(), Decision: policy.Deny,
-		Message: "the view itself is found by this name",
-	}
+	pin := policy.BuiltinRule{Name: selfRule, Ops: selfPinned.Ops, Decision: selfPinned.Decision, Message: selfPinned.Message}
 	seen := map[string]bool{m.Source: true}
 	for _, host := range o.pinned {
 		for ; mountinfo.Within(host, m.Source) && !seen[host]; host = filepath.Dir(host) {
