@@ -40,7 +40,13 @@ func (c command) cmd(ctx context.Context, argv ...string) *exec.Cmd {
 	if c.uid != 0 {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: c.uid, Gid: c.uid}
 	}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.Cancel = func() error {
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			fmt.Fprintf(os.Stderr, "integration: %.200q hangs\n%s", argv, whereGroupWaits(cmd.Process.Pid))
+			quitDaemons()
+		}
+		return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
 	cmd.WaitDelay = 10 * time.Second
 	return cmd
 }

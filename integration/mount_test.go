@@ -121,6 +121,7 @@ func (w *world) start(arg string, options ...option) *mount {
 	go m.follow(stdout)
 	watchdog := time.AfterFunc(stuckAfter(), func() {
 		fmt.Fprintf(os.Stderr, "integration: %s: mount is stuck, aborting it\n", w.t.Name())
+		quitDaemons()
 		abortConnection(mountpoint)
 		m.cmd.Process.Kill()
 	})
@@ -196,7 +197,11 @@ func (m *mount) end() {
 		}
 	}
 	if m.t.Failed() {
-		m.t.Logf("sandboxfs printed:\n%s", tail(m.output.text()))
+		printed := m.output.text()
+		if !strings.Contains(printed, "SIGQUIT") {
+			printed = tail(printed)
+		}
+		m.t.Logf("sandboxfs printed:\n%s", printed)
 	}
 }
 
