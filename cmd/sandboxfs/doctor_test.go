@@ -36,6 +36,7 @@ type fakeEngine struct {
 	answers, image, paths error
 	unfiltered            string
 	hangs                 bool
+	roots                 runner.HostPaths
 }
 
 func (e fakeEngine) About(ctx context.Context) (runner.About, error) {
@@ -50,7 +51,7 @@ func (e fakeEngine) HasImage(ctx context.Context) error {
 }
 
 func (e fakeEngine) FindHostPaths(context.Context) (runner.HostPaths, error) {
-	return runner.HostPaths{Root: "/var/sandboxes", HostRoot: "/home/u/data"}, e.paths
+	return e.roots, e.paths
 }
 
 func (e fakeEngine) Unfiltered() string { return e.unfiltered }
@@ -123,8 +124,10 @@ func TestDoctorCommands(t *testing.T) {
 		{"isolated without iptables", with(fakeEngine{unfiltered: "iptables is not installed; apt install iptables"}), "isolated network", stateWarn, "iptables is not installed", "apt install iptables"},
 
 		{"one root", nothing, "host paths", stateOK, "the paths of this process", ""},
-		{"in a container", func(h *host) { h.inContainer = true }, "host paths", stateWarn, "looks like a container", "-e SANDBOX_ROOT="},
-		{"two roots", func(h *host) { h.sandboxRoot = dir + "/none" }, "host paths", stateOK, "/var/sandboxes is /home/u/data", ""},
+		{"in a container", with(fakeEngine{paths: errors.New("this process and the engine have different files; set SANDBOX_ROOT")}), "host paths", stateFail, "different files", "set SANDBOX_ROOT"},
+		{"unproven", with(fakeEngine{paths: runner.ErrImage}), "host paths", stateWarn, "without an image", "make the image"},
+		{"one root, proven", with(fakeEngine{roots: runner.HostPaths{Root: "/", HostRoot: "/"}}), "host paths", stateOK, "the paths of this process", ""},
+		{"two roots", with(fakeEngine{roots: runner.HostPaths{Root: "/var/sandboxes", HostRoot: "/home/u/data"}}), "host paths", stateOK, "/var/sandboxes is /home/u/data", ""},
 		{"wrong host path", func(h *host) {
 			h.sandboxRoot = dir + "/none"
 			with(fakeEngine{paths: errors.New("the engine's host does not have it; set SANDBOX_HOST_PATH")})(h)

@@ -29,7 +29,7 @@ type host struct {
 	table      func() (mountinfo.Table, error)
 	dead       func(mountinfo.Mount) bool
 
-	sandboxRoot string // SANDBOX_ROOT
+	sandboxRoot string // SANDBOX_ROOT, or the config's
 	runtime     string // directory of private mountpoints
 	inContainer bool
 	engine      func() (engine, error)
@@ -38,8 +38,10 @@ type host struct {
 	patience    time.Duration
 }
 
-// thisHost is where this process runs. The engine is that of the profile.
-func (a *app) thisHost(p *profile.Profile) host {
+// thisHost is where this process runs. The engine is that of p, and the paths
+// of its host are those of the environment or the config.
+func (a *app) thisHost(p *profile.Profile, config string) host {
+	paths, err := hostPaths(config)
 	return host{
 		device:     "/dev/fuse",
 		fuseConf:   fuseConf,
@@ -50,10 +52,15 @@ func (a *app) thisHost(p *profile.Profile) host {
 		table:      mountinfo.Read,
 		dead:       mountinfo.Mount.Dead,
 
-		sandboxRoot: os.Getenv("SANDBOX_ROOT"),
+		sandboxRoot: paths.Root,
 		runtime:     runtimeDirs()[0],
 		inContainer: sysmounts.Detect().Container,
-		engine:      func() (engine, error) { return newDockerJob(a, p, jobOptions{}) },
+		engine: func() (engine, error) {
+			if err != nil {
+				return nil, err
+			}
+			return newDockerJob(a, p, jobOptions{paths: paths})
+		},
 		sandbox:     makeSandbox,
 		collectable: func() []garbage {
 			c := &collection{dryRun: true}

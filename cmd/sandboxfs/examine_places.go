@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,17 +17,15 @@ import (
 // SANDBOX_ROOT, where a daemon in a container makes its directories (S3-02).
 func (e examinedEngine) hostPaths(ctx context.Context) finding {
 	f := finding{Check: "host paths", State: stateOK, Detail: "the engine's host has the paths of this process"}
-	if e.sandboxRoot == "" {
-		if e.inContainer {
-			f.State = stateWarn
-			f.Detail = "this looks like a container, and unless the engine is in it, too, the engine's host does not have its paths"
-			f.Cure = "docker run -v HOSTDIR:/var/sandboxes:rshared -e SANDBOX_ROOT=/var/sandboxes"
-		}
-		return f
-	}
 	paths, err := e.FindHostPaths(ctx)
-	if err != nil {
+	switch {
+	case errors.Is(err, runner.ErrImage):
+		f.State, f.Detail, f.Cure = stateWarn, "cannot be proven without an image", "make the image"
+		return f
+	case err != nil:
 		return f.reproach(stateFail, err)
+	case paths.Root == "" || paths.Root == "/" && paths.HostRoot == "/":
+		return f
 	}
 	f.Detail = fmt.Sprintf("%s is %s on the engine's host, as was proven", paths.Root, paths.HostRoot)
 	return f
