@@ -61,7 +61,7 @@ func (a *app) thisHost(p *profile.Profile, config string) host {
 			}
 			return newDockerJob(a, p, jobOptions{paths: paths})
 		},
-		sandbox:     makeSandbox,
+		sandbox: makeSandbox,
 		collectable: func() []garbage {
 			c := &collection{dryRun: true}
 			c.collect()

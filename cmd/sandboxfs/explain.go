@@ -47,10 +47,13 @@ func (a *app) explainCommand() *cobra.Command {
 	return cmd
 }
 
-// explained is an explanation that names files from the profile's directory.
+// explained is an explanation that names files from the profile's directory,
+// and says what the path is called elsewhere.
 type explained struct {
 	overlay.Explanation
-	dir string
+	dir     string
+	host    string // "" where there is none
+	sandbox string // as a command of run sees it; "" where it does not
 }
 
 func explain(name, config, op, path string) (explained, error) {
@@ -67,7 +70,8 @@ func explain(name, config, op, path string) (explained, error) {
 	if err != nil {
 		return explained{}, err
 	}
-	return explained{b.view.Explain(at, operation), p.Dir()}, nil
+	host, _ := b.view.HostPath(at)
+	return explained{b.view.Explain(at, operation), p.Dir(), host, inSandbox(p, at)}, nil
 }
 
 func unknownOp(op string) error {
@@ -91,6 +95,9 @@ func printExplanation(w io.Writer, e explained) {
 	fmt.Fprintf(w, "%s  %s %s  rule %s\n", e.Verdict.Decision, e.Op, oneLine(string(e.Place.Path)), e.ruleName(rule))
 	if rule.Message != "" {
 		fmt.Fprintf(w, "  %s\n", oneLine(rule.Message))
+	}
+	if e.host != "" && e.sandbox != "" {
+		fmt.Fprintf(w, "  on the host %s, in a sandbox %s\n", oneLine(e.host), oneLine(e.sandbox))
 	}
 	if e.Place.Mount == nil {
 		fmt.Fprintf(w, "\nno mount governs %s\n", oneLine(string(e.Place.Path)))

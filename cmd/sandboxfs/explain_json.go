@@ -8,6 +8,8 @@ import (
 // explanation is what explain prints as JSON.
 type explanation struct {
 	Path      vpath.Path     `json:"path"`
+	Host      string         `json:"host,omitempty"`
+	Sandbox   string         `json:"sandbox,omitempty"`
 	Operation string         `json:"operation"`
 	Allowed   bool           `json:"allowed"`
 	Decision  string         `json:"decision"`
@@ -42,7 +44,7 @@ type ruleOutcome struct {
 func explanationJSON(e explained) explanation {
 	rule := e.Verdict.Rule
 	out := explanation{
-		Path: e.Place.Path, Operation: e.Op.String(),
+		Path: e.Place.Path, Host: e.host, Sandbox: e.sandbox, Operation: e.Op.String(),
 		Allowed: e.Verdict.Decision.Permits(), Decision: e.Verdict.Decision.String(),
 		Rule: rule.Name, At: rule.Pos.Short(e.dir), Policy: rule.Policy, Message: rule.Message,
 		Layers: []layerOutcome{},

@@ -45,6 +45,7 @@ func TestExplain(t *testing.T) {
 	code, stdout, stderr := cli("explain", dir+"/p.yaml", "write", "/src/.env")
 	want := `deny  write /src/.env  rule no-dotenv (pol/work.yaml:4)
   secrets stay out of the view
+  on the host %DIR%/proj/src/.env, in a sandbox MOUNTPOINT/src/.env
 
 /src/.env on mount / (%DIR%/proj)
   mount policy work: deny
@@ -94,11 +95,31 @@ func TestExplainJSON(t *testing.T) {
 	var got explanation
 	expectJSON(t, stdout, &got)
 	if code != exitDenied || got.Allowed || got.Decision != "deny" || got.Rule != "no-dotenv" || got.Policy != "work" ||
-		got.At != "pol/work.yaml:4" || got.Mount == nil || *got.Mount != "/" || got.Cure == "" {
+		got.Host != dir+"/proj/src/.env" || got.Sandbox != "MOUNTPOINT/src/.env" || got.At != "pol/work.yaml:4" || got.Mount == nil || *got.Mount != "/" || got.Cure == "" {
 		t.Errorf("explain --json = %d, %+v", code, got)
 	}
 	if l := got.Layers[0]; l.Kind != "mount" || !l.Decides || !l.Rules[len(l.Rules)-1].Decides {
 		t.Errorf("explain --json: first layer %+v, want the one that decides", l)
+	}
+}
+
+// S4-05: what a path of the view is called on the host and in a sandbox.
+func TestExplainNames(t *testing.T) {
+	dir := tree(t, map[string]string{
+		"proj/": "", "skills/": "", "root.yaml": "root: proj\nskills: skills\n",
+		"bare.yaml": "mounts: [{source: proj, target: /work}]\nskills: skills\n",
+	})
+	for _, tt := range []struct{ profile, path, want string }{
+		{"root.yaml", "/src/a", dir + "/proj/src/a, in a sandbox MOUNTPOINT/src/a\n"},
+		{"root.yaml", "/", dir + "/proj, in a sandbox MOUNTPOINT\n"},
+		{"root.yaml", "/shared/skills/a", dir + "/skills/a, in a sandbox /shared/skills/a\n"},
+		{"bare.yaml", "/work/a", dir + "/proj/a, in a sandbox /work/a\n"},
+		{"bare.yaml", "/shared/skills", dir + "/skills, in a sandbox /shared/skills\n"},
+	} {
+		_, stdout, _ := cli("explain", dir+"/"+tt.profile, "read", tt.path)
+		if !strings.Contains(stdout, "\n  on the host "+tt.want) {
+			t.Errorf("explain %s %s:\n%s\nwant %q", tt.profile, tt.path, stdout, tt.want)
+		}
 	}
 }
 

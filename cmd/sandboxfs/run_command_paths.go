@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sandboxfs/sandboxfs/internal/profile"
+	"github.com/sandboxfs/sandboxfs/internal/vpath"
 	"github.com/sandboxfs/sandboxfs/runner"
 )
 
@@ -29,6 +30,18 @@ func placesOf(p *profile.Profile, mountpoint string, binds []runner.Bind) places
 		}
 	}
 	return places{mounted, sources}
+}
+
+// inSandbox returns what a command of run calls the virtual path at, "" where it
+// has no name there. Of a root it is known only once that is mounted.
+func inSandbox(p *profile.Profile, at vpath.Path) string {
+	const mountpoint = "/MOUNTPOINT"
+	binds, _ := binds(p, mountpoint)
+	name, _ := placesOf(p, mountpoint, binds)[0].Translate(string(at), runner.InView, runner.InContainer)
+	if rest, ok := strings.CutPrefix(name, mountpoint); ok && binds[0].Target == mountpoint {
+		return mountpoint[1:] + rest
+	}
+	return name
 }
 
 // dir returns where a command starts: in the directory that this process is in

@@ -99,7 +99,7 @@ func rulePlace(g refused) string {
 // the path, so that an explanation of the path does not find them again.
 func (d *daemon) cureOf(e audit.Event) string {
 	if op, ok := policy.ParseOp(e.Operation); ok {
-		x := explained{d.view.Explain(e.Path, op), d.profile.Dir()}
+		x := explained{Explanation: d.view.Explain(e.Path, op), dir: d.profile.Dir()}
 		if rule := x.Verdict.Rule; rule != nil && rule.Name == e.Rule && !x.Verdict.Decision.Permits() {
 			return cure(x)
 		}
