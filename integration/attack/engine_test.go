@@ -15,7 +15,8 @@ import (
 )
 
 // containerEngine is a Docker daemon of the tests' own: it has its own socket
-// and state, and touches neither the network nor the firewall of the host.
+// and state. It is in a network namespace of its own, since one without a bridge
+// deletes docker0, which is another engine's.
 type containerEngine struct {
 	once   sync.Once
 	dir    string
@@ -79,7 +80,7 @@ func (e *containerEngine) start() error {
 	if err := os.Mkdir(e.dir, 0o700); err != nil {
 		return err
 	}
-	e.daemon = exec.Command("dockerd", "-H", e.address(), "-p", e.dir+"/pid",
+	e.daemon = exec.Command("unshare", "--net", "dockerd", "-H", e.address(), "-p", e.dir+"/pid",
 		"--data-root", e.dir+"/data", "--exec-root", e.dir+"/exec",
 		"--bridge", "none", "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false")
 	log, err := os.Create(filepath.Join(e.dir, "log"))
