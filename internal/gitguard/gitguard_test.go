@@ -150,13 +150,13 @@ func TestCheckPointer(t *testing.T) {
 func TestNamesAreFolded(t *testing.T) {
 	for name, want := range map[string]Name{
 		"config": Config, "CONFIG": Config, "Config.Worktree": ConfigWorktree, ".GIT": Gitfile, "head": Head, "HEAD": Head,
-		"gitdir": Backlink, "CommonDir": CommonDir, "Hooks": Hooks, "configs": Other, "": Other, ".git ": Other,
+		"gitdir": Backlink, "CommonDir": CommonDir, "Hooks": Hooks, "git~1": Gitfile, ".g\u200dit": Gitfile, "con\u200cfig." + strings.Repeat("\u200d", 50): Config, "configs": Other, "": Other,
 	} {
 		if got := NameOf(name); got != want {
 			t.Errorf("NameOf(%q) = %d, want %d", name, got, want)
 		}
 	}
-	for name, want := range map[string]bool{".git": true, ".GIT": true, "x.Git": true, "git": false, ".github": false} {
+	for name, want := range map[string]bool{".git": true, ".GIT": true, "x.Git": true, "git~1": true, "git": false, ".github": false} {
 		if got := NamesGitDir(name); got != want {
 			t.Errorf("NamesGitDir(%q) = %t, want %t", name, got, want)
 		}
@@ -181,6 +181,14 @@ func TestHoldsGit(t *testing.T) {
 		})
 		if got != c.want {
 			t.Errorf("HoldsGit of %v = %t, want %t", c.names, got, c.want)
+		}
+	}
+}
+
+func TestSample(t *testing.T) {
+	for name, want := range map[string]bool{"pre-commit.sample": true, "pre-commit": false, "pre-commit:.sample": false, "x.SAMPLE": false} {
+		if got := Sample(name); got != want {
+			t.Errorf("Sample(%q) = %t, want %t", name, got, want)
 		}
 	}
 }

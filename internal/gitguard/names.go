@@ -1,6 +1,10 @@
 package gitguard
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/sandboxfs/sandboxfs/internal/vpath"
+)
 
 // Name says what a name means in a directory of git.
 type Name uint8
@@ -25,20 +29,9 @@ var names = map[string]Name{
 	"head": Head, "objects": Objects, "refs": Refs, "hooks": Hooks, "modules": Store, "worktrees": Store,
 }
 
-// longest is the length of the longest folded name.
-const longest = len("config.worktree")
-
-// NameOf returns what name means, whatever its case: on a backing that ignores
-// case, git finds it.
-func NameOf(name string) Name {
-	if len(name) > 4*longest { // folding may shorten a name
-		return Other
-	}
-	return names[fold(name)]
-}
-
-// fold returns name as a file system compares it that ignores case.
-func fold(name string) string { return strings.ToLower(name) }
+// NameOf returns what name means, in every spelling that some backing takes for
+// the same: git finds it there.
+func NameOf(name string) Name { return names[vpath.Fold(name)] }
 
 // Marks reports whether the arrival of the name can turn a directory into one of
 // git.
@@ -63,7 +56,7 @@ func Locks(name string) bool {
 
 // NamesGitDir reports whether a directory is one of git by its name alone,
 // before anything is in it: somebody may run git init there.
-func NamesGitDir(base string) bool { return strings.HasSuffix(fold(base), ".git") }
+func NamesGitDir(base string) bool { return strings.HasSuffix(vpath.Fold(base), ".git") }
 
 // HoldsGit reports whether git takes a directory for one of its own, or for what
 // a commondir leads to, by the names that are in it.
@@ -75,5 +68,7 @@ func HoldsGit(has func(Name) bool) bool {
 var Markers = map[Name]string{Head: "HEAD", Objects: "objects", Refs: "refs", CommonDir: "commondir"}
 
 // Sample reports whether a file in a directory of hooks is one that git never
-// runs.
-func Sample(name string) bool { return strings.HasSuffix(name, ".sample") }
+// runs, whatever the backing takes its name for.
+func Sample(name string) bool {
+	return strings.HasSuffix(name, ".sample") && strings.HasSuffix(vpath.Fold(name), ".sample")
+}
