@@ -121,7 +121,7 @@ func (s *Server) enterLocked(dir *node, name string, f found) *node {
 	}
 	if n == nil && f.kind == kindFile {
 		if n = s.files[f.id]; n != nil {
-			s.linkLocked(n, dentry{dir, name})
+			s.linkFurtherLocked(n, dentry{dir, name})
 		}
 	}
 	if n == nil {

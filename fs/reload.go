@@ -2,7 +2,6 @@ package fs
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/sandboxfs/sandboxfs/internal/vpath"
 	"github.com/sandboxfs/sandboxfs/overlay"
@@ -65,7 +64,7 @@ func (s *Server) knownNodes() []known {
 	defer s.mu.RUnlock()
 	nodes := make([]known, 0, len(s.nodes))
 	for _, n := range s.nodes {
-		nodes = append(nodes, known{n, n.pathsLocked(nil), slices.Clone(n.names), len(n.handles) > 0})
+		nodes = append(nodes, n.knownLocked())
 	}
 	return nodes
 }
@@ -79,15 +78,5 @@ var (
 
 // differs reports whether the views differ in what they permit of that.
 func (k known) differs(old, view *overlay.View) bool {
-	ops := keptOps
-	if k.open {
-		ops = keptOpenOps
-	}
-	for _, op := range ops {
-		was, is := k.node.decide(old, k.paths, op), k.node.decide(view, k.paths, op)
-		if was.Decision.Permits() != is.Decision.Permits() {
-			return true
-		}
-	}
-	return false
+	return differ(k.node, k.open, pathsUnder{old, k.paths}, pathsUnder{view, k.paths})
 }

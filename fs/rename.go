@@ -46,10 +46,12 @@ func (s *Server) Rename(c *Caller, oldParent NodeID, oldName string, newParent N
 	if taken, errno := s.guardMove(c, &m); taken || errno != 0 {
 		return errno
 	}
+	before := s.moving(&m)
 	if errno := s.renameBacking(&m); errno != 0 {
 		return errno
 	}
 	s.moved(&m)
+	s.narrowed(before)
 	return 0
 }
 
