@@ -14,10 +14,11 @@ import (
 func TestNothingIsGained(t *testing.T) {
 	lines := []string{
 		"closed-way allow stat,rename,unlink,rmdir,list,open /closed/**", "closed deny * /closed/**",
-		"hooks deny write,create,delete /**/.git/hooks/**", "kept deny delete /kept/**", "hidden hide * /**/hidden", allowAll,
+		"hooks deny write,create,delete /**/.git/hooks/**", "kept deny delete /kept/**", "hidden hide * /**/hidden",
+		"watched audit read /watched/**", allowAll,
 	}
 	files := []string{"closed/", "closed/file", "closed/dir/", "closed/dir/file", "closed/empty/", "free/", "free/file",
-		"x/", "x/hooks/", "x/hooks/pre-commit", "y/", "y/deep/", "y/deep/deeper/", "y/deep/deeper/hidden", "kept/", "kept/dir/", "kept/dir/file"}
+		"x/", "x/hooks/", "x/hooks/pre-commit", "y/", "y/deep/", "y/deep/deeper/", "y/deep/deeper/hidden", "kept/", "kept/dir/", "kept/dir/file", "watched/", "watched/file", "watched/dir/"}
 	for _, c := range []struct {
 		call, from, to string
 		want           syscall.Errno
@@ -34,6 +35,8 @@ func TestNothingIsGained(t *testing.T) {
 		{"rename", "/y", "/moved", 0, ""},
 		{"rename", "/y/deep", "/x/moved", 0, ""},
 		{"rename", "/kept/dir", "/free/dir", syscall.EACCES, "rename /kept/dir kept"},
+		{"rename", "/watched/file", "/free/file2", syscall.EXDEV, "rename /watched/file builtin:subtree"},
+		{"rename", "/watched/dir", "/free/dir", syscall.EXDEV, "rename /watched/dir builtin:subtree"},
 		{"rename", "/free/file", "/free/hidden", syscall.ENOENT, "create /free/hidden hidden"},
 		{"rename", "/free/none", "/free/other", syscall.ENOENT, ""},
 		{"link", "/closed/file", "/free/gained", syscall.EACCES, "read /closed/file closed"},
