@@ -29,11 +29,17 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, dropRights(dir))
 		os.Exit(1)
 	}
+	if dir := os.Getenv(actorDir); dir != "" {
+		act(dir)
+		os.Exit(0)
+	}
 	if path := os.Getenv(mapped); path != "" {
 		useMapping(path)
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	printMatrix(os.Stdout)
+	os.Exit(code)
 }
 
 // recorder keeps what the gate records.
@@ -124,6 +130,12 @@ func mountOf(t *testing.T, source string, policies ...*policy.Policy) *view {
 // reload.
 func mountView(t *testing.T, source string, v *overlay.View, trees ...backing.Tree) *view {
 	t.Helper()
+	return mountWith(t, source, v, func(*fs.Config) {}, trees...)
+}
+
+// mountWith is mountView with a server that is set up in another way.
+func mountWith(t *testing.T, source string, v *overlay.View, set func(*fs.Config), trees ...backing.Tree) *view {
+	t.Helper()
 	w := &view{at: tempDir(t), backing: source, records: &recorder{}}
 	registry := metrics.NewRegistry()
 	m := metrics.New(registry, "test")
@@ -156,7 +168,9 @@ func mountView(t *testing.T, source string, v *overlay.View, trees ...backing.Tr
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := fs.NewServer(fs.Config{View: open, Trees: trees, Recorder: w.records, Metrics: m, Log: log})
+	config := fs.Config{View: open, Trees: trees, Recorder: w.records, Metrics: m, Log: log}
+	set(&config)
+	server, err := fs.NewServer(config)
 	if err != nil {
 		t.Fatal(err)
 	}
