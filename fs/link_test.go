@@ -63,3 +63,17 @@ func TestLinkModes(t *testing.T) {
 		}
 	}
 }
+
+// TestLinksMovedOutside: a relative link leads elsewhere from another place. S0-10, X-03.
+func TestLinksMovedOutside(t *testing.T) {
+	for _, call := range []string{"rename", "link"} {
+		w := serve(t, Config{View: viewOf(t, allowAll), Trees: []backing.Tree{backing.NewMemory()}, Symlinks: SymlinksInside})
+		w.fill(t, "deep/", "deep/down/", "deep/down/up>../../x", "deep/down/two>../x")
+		want(t, w.move(t, call, "/deep/down/up", "/deep/up"), syscall.EACCES, call+" to where it leads out")
+		w.wantEvents(t, call+" /deep/down/up builtin:symlink")
+		if w.has(t, "deep/up") {
+			t.Errorf("%s has made the name", call)
+		}
+		want(t, w.move(t, call, "/deep/down/two", "/deep/two"), 0, call+" to where it stays inside")
+	}
+}

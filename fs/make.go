@@ -50,7 +50,7 @@ const maxPath = 64 << 10
 
 // Mkdir makes a directory.
 func (s *Server) Mkdir(c *Caller, parent NodeID, name string, mode uint32, out *Entry) syscall.Errno {
-	mode &= 07777 & noSetuid
+	mode &= 07777 // mkdirat(2) drops set-uid itself
 	return s.make(c, parent, name, policy.Mkdir, out, func(d *dirRef) error { return d.MkdirAt(name, mode) })
 }
 

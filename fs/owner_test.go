@@ -80,10 +80,11 @@ func TestSetUIDIsDropped(t *testing.T) {
 	want(t, w.Mknod(caller(), RootID, "node", unix.S_IFREG|0o6755, &e), 0, "mknod")
 	want(t, w.Create(caller(), RootID, "file", unix.O_RDWR, 0o6755, &e, &o), 0, "create")
 	w.Release(o.Handle)
+	want(t, w.Mknod(caller(), RootID, "made", unix.S_IFREG|0o6755, &e), 0, "mknod")
 	mode := uint32(0o6711)
 	var a Attr
 	want(t, w.Setattr(caller(), w.at(t, "/node"), &SetattrIn{Mode: &mode}, &a), 0, "chmod")
-	for path, mode := range map[string]uint32{"/dir": 0o755, "/node": 0o2711, "/file": 0o2755} {
+	for path, mode := range map[string]uint32{"/dir": 0o755, "/made": 0o2755, "/node": 0o2711, "/file": 0o2755} {
 		if got := w.attr(t, path).Mode & 0o7777; got != mode {
 			t.Errorf("mode of %s = %#o, want %#o", path, got, mode)
 		}

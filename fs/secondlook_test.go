@@ -98,3 +98,109 @@ func TestWayToAMountShowsNoDenied(t *testing.T) {
 		}
 	}
 }
+
+// TestAnotherFile: what the kernel knows by a name that leads to another file by
+// now is not done to that. X-03.
+func TestAnotherFile(t *testing.T) {
+	mode := uint32(0o600)
+	for call, act := range map[string]func(w *world, n NodeID) syscall.Errno{
+		"getattr": func(w *world, n NodeID) syscall.Errno { return w.Getattr(caller(), n, new(Attr)) },
+		"open":    func(w *world, n NodeID) syscall.Errno { return w.Open(caller(), n, unix.O_RDONLY, new(Opened)) },
+		"chmod": func(w *world, n NodeID) syscall.Errno {
+			return w.Setattr(caller(), n, &SetattrIn{Mode: &mode}, new(Attr))
+		},
+		"setxattr": func(w *world, n NodeID) syscall.Errno { return w.Setxattr(caller(), n, "user.x", nil, 0) },
+		"link":     func(w *world, n NodeID) syscall.Errno { return w.Link(caller(), n, RootID, "new", new(Entry)) },
+		"readlink": func(w *world, n NodeID) syscall.Errno { _, errno := w.Readlink(caller(), n); return errno },
+	} {
+		for _, left := range []string{"replaced", "gone"} {
+			w := newWorld(t, allowAll)
+			made, other := "file", "other"
+			if call == "readlink" {
+				made, other = "file>x", "other>secret"
+			}
+			w.fill(t, made, other)
+			node := w.at(t, "/file")
+			root, _ := parent(t, w.tree, "x")
+			err := root.UnlinkAt("file")
+			if left == "replaced" {
+				err = root.RenameAt("other", root, "file")
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, act(w, node), syscall.ESTALE, call+" of what is "+left)
+		}
+	}
+}
+
+// TestHiddenIsNotAbsent: a name that was known, and is hidden by a reload, is
+// answered alike whether the host has removed it or not. X-06.
+func TestHiddenIsNotAbsent(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		w := newWorld(t, allowAll)
+		w.fill(t, "file")
+		w.open(t, "/file", unix.O_RDONLY)
+		if err := w.Swap(viewOf(t, "hidden hide * /file", allowAll)); err != nil {
+			t.Fatal(err)
+		}
+		if root, _ := parent(t, w.tree, "x"); gone {
+			if err := root.UnlinkAt("file"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var e Entry
+		want(t, w.Lookup(caller(), RootID, "file", &e), syscall.ENOENT, "lookup")
+		if e.Valid != 0 {
+			t.Error("the kernel may remember that a hidden name is not there")
+		}
+		w.wantEvents(t, "stat /file hidden")
+	}
+}
+
+// TestReloadWhileOpening: a reload that comes between the decision on an open
+// and the handle holds for it. X-05.
+func TestReloadWhileOpening(t *testing.T) {
+	w := newWorld(t, "may allow stat /file", "watched audit exec /file", allowAll)
+	w.fill(t, "file")
+	node := w.at(t, "/file")
+	turn := viewOf(t, "closed deny open /file", allowAll)
+	w.records.during = func() {
+		w.records.during = nil
+		if err := w.Swap(turn); err != nil {
+			t.Error(err)
+		}
+	}
+	var o Opened
+	want(t, w.Open(caller(), node, unix.O_RDONLY|execFlag, &o), syscall.EACCES, "open")
+	w.wantEvents(t, "exec /file watched", "open /file closed")
+	if n := w.OpenHandles(); n != 0 {
+		t.Errorf("%d handles are left", n)
+	}
+}
+
+// TestNoMoreHandles: no descriptor is given out that the daemon needs itself.
+func TestNoMoreHandles(t *testing.T) {
+	w := newWorld(t, allowAll)
+	w.fill(t, "file", "dir/")
+	file, dir := w.at(t, "/file"), w.at(t, "/dir")
+	w.maxHandles = 0
+	want(t, w.Open(caller(), file, unix.O_RDONLY, new(Opened)), syscall.ENFILE, "open")
+	want(t, w.Opendir(caller(), dir, new(Opened)), syscall.ENFILE, "opendir")
+	want(t, w.Create(caller(), dir, "new", unix.O_RDWR, 0o644, new(Entry), new(Opened)), syscall.ENFILE, "create")
+	if w.has(t, "dir/new") {
+		t.Error("a file was made that cannot be opened")
+	}
+}
+
+// TestNoDirectory: names are looked for in directories that have a place.
+func TestNoDirectory(t *testing.T) {
+	w := newWorld(t, allowAll)
+	w.fill(t, "file", "dir/", "dir/sub/")
+	file, sub := w.at(t, "/file"), w.at(t, "/dir/sub")
+	want(t, w.Mkdir(caller(), file, "new", 0o755, new(Entry)), syscall.ENOTDIR, "mkdir in a file")
+	want(t, w.Rmdir(caller(), w.at(t, "/dir"), "sub"), 0, "rmdir")
+	want(t, w.Mkdir(caller(), sub, "new", 0o755, new(Entry)), syscall.ENOENT, "mkdir in a directory that is gone")
+	want(t, w.Link(caller(), w.at(t, "/dir"), RootID, "new", new(Entry)), syscall.EPERM, "link of a directory")
+	w.wantEvents(t)
+}

@@ -30,12 +30,16 @@ type world struct {
 
 // recorder keeps what the gate records, or refuses to.
 type recorder struct {
-	mu   sync.Mutex
-	got  []Access
-	fail bool
+	mu     sync.Mutex
+	got    []Access
+	fail   bool
+	during func() // what happens while something is recorded
 }
 
 func (r *recorder) Record(a Access) error {
+	if r.during != nil {
+		r.during()
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.got = append(r.got, a)

@@ -60,6 +60,9 @@ var rows = []row{
 	{"lookup", policy.Stat, "file", func(s site) error { return unix.Lstat(s.subject, new(unix.Stat_t)) }, nothing},
 	{"readlink", policy.Readlink, "link", func(s site) error { _, err := unix.Readlink(s.subject, make([]byte, 99)); return err }, answer{unix.EINVAL, nil}},
 	{"open", policy.Open, "file", opening(unix.O_RDONLY), nothing},
+	{"open", policy.Open, "file", opening(unix.O_WRONLY), answer{unix.EISDIR, nil}},
+	{"open", policy.Open, "file", opening(unix.O_RDWR), answer{unix.EISDIR, nil}},
+	{"open", policy.Open, "file", execute, answer{unix.EACCES, nil}},
 	{"open", policy.Read, "file", opening(unix.O_RDONLY), nothing},
 	{"open", policy.Read, "file", opening(unix.O_RDWR), answer{unix.EISDIR, nil}},
 	{"open", policy.Write, "file", opening(unix.O_WRONLY), answer{unix.EISDIR, nil}},
@@ -141,6 +144,11 @@ func (r *row) asks() policy.Op {
 func (r *row) changes() bool {
 	readWrite := r.request == "open" && r.synth.errno == unix.EISDIR
 	return policy.ChangeOps.Has(r.op) || r.request == "link" || readWrite
+}
+
+// label names the row in the matrix that is printed.
+func (r *row) label(i int) string {
+	return fmt.Sprintf("%02d %s, %s, %s", i, r.request, r.op, r.subject)
 }
 
 // place returns the name of the row's directory.
@@ -254,6 +262,7 @@ func TestMatrixDenied(t *testing.T) {
 		dir := r.place(i)
 		t.Run(dir, func(t *testing.T) {
 			err, events := w.try(t, filepath.Join(w.backing, dir), func() error { return r.act(w.siteOf(dir, r.subject)) })
+			note("denied", r.label(i), err)
 			check(t, err, unix.EACCES, dir)
 			wantEvents(t, events, dir, policy.Deny, unix.EACCES)
 			if len(events) != 1 {
@@ -277,6 +286,7 @@ func TestMatrixAsked(t *testing.T) {
 		dir := r.place(i)
 		t.Run(dir, func(t *testing.T) {
 			err, events := w.try(t, filepath.Join(w.backing, dir), func() error { return r.act(w.siteOf(dir, r.subject)) })
+			note("asked", r.label(i), err)
 			check(t, err, unix.EACCES, dir)
 			wantEvents(t, events, "builtin:no-approver", policy.Deny, unix.EACCES)
 		})
@@ -295,6 +305,7 @@ func TestMatrixHidden(t *testing.T) {
 			var asked [2][]policy.Op
 			for j, dir := range []string{dir, dir + "-other"} {
 				err, events := w.try(t, filepath.Join(w.backing, dir), func() error { return r.act(w.siteOf(dir, r.subject)) })
+				note("hidden", r.label(i), err)
 				check(t, err, unix.ENOENT, dir)
 				wantEvents(t, events, dir, policy.Hide, unix.ENOENT)
 				for _, e := range events {
@@ -332,6 +343,7 @@ func TestMatrixReadonly(t *testing.T) {
 		dir := r.place(i)
 		t.Run(dir, func(t *testing.T) {
 			err, events := w.try(t, filepath.Join(w.backing, dir), func() error { return r.act(w.siteOf(dir, r.subject)) })
+			note("readonly", r.label(i), err)
 			if !r.changes() {
 				check(t, err, nil, dir)
 				if len(events) > 0 {
@@ -376,6 +388,7 @@ func TestMatrixUnmounted(t *testing.T) {
 				at.subject = w.at + "/s/new"
 			}
 			err, events := w.try(t, source, func() error { return r.act(at) })
+			note("unmounted", r.label(i), err)
 			if r.synth.errno == 0 {
 				check(t, err, nil, r.place(i))
 			} else {

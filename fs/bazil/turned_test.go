@@ -86,6 +86,11 @@ func reopening(fd, flags int) error {
 // place returns the name of the row's directory.
 func (r *heldRow) place(i int) string { return fmt.Sprintf("%02d-%s-%s", i, r.request, r.op) }
 
+// label names the row in the matrix that is printed.
+func (r *heldRow) label(i int) string {
+	return fmt.Sprintf("%02d %s, %s, open %s", len(rows)+i, r.request, r.op, r.on)
+}
+
 // heldRuled returns a rule for each row, as ruled does.
 func heldRuled(decision string, alone bool) []string {
 	var rules []string
@@ -150,6 +155,7 @@ func TestTurnedToDeny(t *testing.T) {
 			err, events := w.try(t, filepath.Join(w.backing, dir), func() error {
 				return untilRefused(t, dir, func() error { return r.act(fds[i]) })
 			})
+			note("denied", r.label(i), err)
 			check(t, err, unix.EACCES, dir)
 			wantEvents(t, events, dir, policy.Deny, unix.EACCES)
 			for _, e := range events { // two of a read: the kernel reads ahead, then a page
@@ -180,6 +186,7 @@ func TestTurnedToHide(t *testing.T) {
 			err, events := w.try(t, filepath.Join(w.backing, dir), func() error {
 				return untilRefused(t, dir, func() error { return r.act(fds[i]) })
 			})
+			note("hidden", r.label(i), err)
 			check(t, err, unix.ENOENT, dir)
 			wantEvents(t, events, dir, policy.Hide, unix.ENOENT)
 		})
@@ -204,6 +211,7 @@ func TestTurnedToReadonly(t *testing.T) {
 		dir := r.place(i)
 		t.Run(dir+"-"+r.on, func(t *testing.T) {
 			err, events := w.try(t, filepath.Join(w.backing, dir), func() error { return r.act(fds[i]) })
+			note("readonly", r.label(i), err)
 			if !policy.ChangeOps.Has(r.op) {
 				check(t, err, nil, dir)
 				return
