@@ -7,7 +7,7 @@ VERSION := $(or $(shell git describe --tags --always --dirty 2>/dev/null),dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test race integration lint check bench soak fuzz cover setup clean help
+.PHONY: build demo test race integration lint check bench soak fuzz mutate matrix attack posix cover setup clean help
 
 build: ## build the static binary bin/sandboxfs
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/sandboxfs ./cmd/sandboxfs
@@ -33,6 +33,18 @@ soak: setup ## the long suites whole, for hours
 
 fuzz: ## every fuzz target for SANDBOXFS_FUZZTIME, a minute by default
 	scripts/test.sh fuzz
+
+mutate: build ## take each gate away in turn; a test must fail; ARGS='-only rename.go'
+	$(GO) run ./internal/mutate -long $(ARGS)
+
+matrix: ## every operation of the protocol, denied, hidden, readonly and unmounted
+	scripts/tables.sh matrix
+
+attack: setup build ## every known hole, who tries it, by which test, and what came of it
+	scripts/tables.sh attack
+
+posix: ## what each kind of view passes of the conformance suite
+	scripts/tables.sh posix
 
 lint: ## gofmt, go vet, the shape of the imports, and words that do not belong
 	scripts/lint.sh

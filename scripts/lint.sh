@@ -27,7 +27,7 @@ fi
 mapfile -t go < <(find . -name '*.go' -not -path './bench/loopback/*')
 mapfile -t source < <(printf '%s\n' "${go[@]}" | grep -v '_test\.go$')
 mapfile -t tests < <(printf '%s\n' "${go[@]}" | grep '_test\.go$')
-mapfile -t library < <(printf '%s\n' "${source[@]}" | grep -vE '^\./(cmd|bench|integration|internal/testreport)/')
+mapfile -t library < <(printf '%s\n' "${source[@]}" | grep -vE '^\./(cmd|bench|integration|internal/(testreport|mutate))/')
 mapfile -t road < <(printf '%s\n' "${source[@]}" | grep '^\./fs/[^/]*$')
 mapfile -t scripts < <(find scripts -name '*.sh')
 

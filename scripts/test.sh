@@ -79,6 +79,7 @@ soak)
 	tests unit -race -timeout 0 "${unit[@]}"
 	tests integration -timeout 0 ./integration/...
 	step fuzz fuzz
+	step mutate go run ./internal/mutate -long
 	;;
 fuzz)
 	step fuzz fuzz

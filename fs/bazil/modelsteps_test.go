@@ -185,6 +185,9 @@ func (m *model) expectRename(e *expected, s *step) (apply func()) {
 	from, o := m.found(e, s.A, false)
 	to, target, ok := m.walk(e, s.B, false)
 	if o == nil || !ok || o == target {
+		if o != nil && o != target {
+			e.asked(m.verdicts(from, o, "rename"))
+		}
 		e.mayFail(unix.EINVAL, unix.ENOTEMPTY) // of one below the other, found before or after the rest
 		return nothing
 	}

@@ -36,7 +36,7 @@ var rows = []struct {
 }
 
 // alone import nothing of the module and are imported by nothing.
-var alone = []string{"integration", "integration/attack", "fs/posixtest", "bench", "internal/archtest", "internal/testreport"}
+var alone = []string{"integration", "integration/attack", "fs/posixtest", "bench", "internal/archtest", "internal/mutate", "internal/testreport"}
 
 // TestImportsGoOneWay holds the folders of C-05 in their order.
 func TestImportsGoOneWay(t *testing.T) {

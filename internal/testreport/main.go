@@ -4,9 +4,11 @@
 //
 //	testreport -tally FILE NAME go test -json ./...
 //	testreport -total FILE
+//	testreport -holes
 //
 // The first form adds its numbers to FILE, the second prints the sum of them.
-// Both exit with 1 if anything failed or nothing ran.
+// The third runs the tests that cite a known hole, X-01 to X-15, and prints a
+// table of them. All exit with 1 if anything failed or nothing ran.
 package main
 
 import (
@@ -27,8 +29,16 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	tally := flags.String("tally", "", "add the numbers of this run to `FILE`")
 	total := flags.String("total", "", "print the sum of the runs in `FILE`")
+	holes := flags.Bool("holes", false, "run the tests that try a known hole, and print what came of each")
 	if err := flags.Parse(args); err != nil {
 		return 2
+	}
+	if *holes {
+		if err := tryHoles(".", stdout, stderr); err != nil {
+			fmt.Fprintln(stderr, "testreport:", err)
+			return 1
+		}
+		return 0
 	}
 	var r report
 	var err error
