@@ -37,8 +37,14 @@ var deviationsOfMemory = map[string]deviation{
 	"ZeroRange": {"the backing in memory lacks it", noZeroRange},
 }
 
+// deviationsOfOwner are further ones of a view that shows root's files as a user's.
+var deviationsOfOwner = map[string]deviation{
+	"ChmodBits":   {"the group on the host is not the one that is shown", ownedBits},
+	"ChmodSetUID": {"the group on the host is not the one that is shown", ownedBits},
+}
+
 func TestDeviationsAreOfTheSuite(t *testing.T) {
-	for _, list := range []map[string]deviation{deviations, deviationsOfMemory} {
+	for _, list := range []map[string]deviation{deviations, deviationsOfMemory, deviationsOfOwner} {
 		for name, d := range list {
 			if posixtest.All[name] == nil && posixtest.Root[name] == nil {
 				t.Errorf("there is no test %s to deviate from", name)
@@ -73,6 +79,19 @@ func lstat(t *testing.T, path string) unix.Stat_t {
 	var st unix.Stat_t
 	check(t, unix.Lstat(path, &st), nil, "lstat("+path+")")
 	return st
+}
+
+func ownedBits(t *testing.T, dir string) {
+	makeFile(t, dir+"/file", "")
+	check(t, unix.Mkdir(dir+"/dir", 0o755), nil, "mkdir")
+	for _, mode := range []uint32{0o755, 0o600, 0o4755, 0o2755, 0o6711, 0o1777, 0} {
+		for name, want := range map[string]uint32{"/file": mode &^ 0o6000, "/dir": mode &^ 0o4000} {
+			check(t, unix.Chmod(dir+name, mode), nil, "chmod")
+			if got := lstat(t, dir+name).Mode & 0o7777; got != want {
+				t.Errorf("chmod of %s to %#o makes %#o, want %#o", name, mode, got, want)
+			}
+		}
+	}
 }
 
 func setUIDIsDropped(t *testing.T, dir string) {
