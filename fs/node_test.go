@@ -183,3 +183,42 @@ func TestNotifyEnds(t *testing.T) {
 		t.Errorf("%d notices wait for nobody", n)
 	}
 }
+
+// TestSwapTellsOfEachOperation whose results the kernel keeps, when it is taken
+// and when it is given back. S1-09, X-05.
+func TestSwapTellsOfEachOperation(t *testing.T) {
+	finer := map[string]string{
+		"stat": "", "exec": "",
+		"read":  "finer allow open,stat,list,readlink,getxattr,lock,exec /file",
+		"write": "finer allow truncate,chmod,chown,utimes,setxattr /file",
+	}
+	for op, allowed := range finer {
+		for _, open := range []bool{true, false} {
+			w := newWorld(t, allowAll)
+			w.fill(t, "file")
+			node := w.at(t, "/file")
+			if open {
+				w.open(t, "/file", unix.O_RDWR)
+			}
+			lines := []string{"none deny " + op + " /file", allowAll}
+			if allowed != "" {
+				lines = append([]string{allowed}, lines...)
+			}
+			for _, turn := range [][]string{lines, {allowAll}} {
+				told := &notices{}
+				w.Notify(told)
+				if err := w.Swap(viewOf(t, turn...)); err != nil {
+					t.Fatal(err)
+				}
+				if open || op == "stat" {
+					eventually(t, "the kernel is told of "+op, func() bool { return told.has(notice{node: node}) })
+				}
+				w.notify.data(1 << 20) // taken from the queue after all of the reload
+				eventually(t, "the last notice", func() bool { return told.has(notice{node: 1 << 20}) })
+				if !open && op != "stat" && told.has(notice{node: node}) {
+					t.Errorf("the kernel is told of %s, of which it keeps nothing", op)
+				}
+			}
+		}
+	}
+}

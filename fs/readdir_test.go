@@ -141,3 +141,32 @@ func TestListingsAreBounded(t *testing.T) {
 	}
 	w.Release(first.Handle)
 }
+
+// TestListingObeysAReload: of what was read before a reload, names that it hides
+// are not handed out after it..
+func TestListingObeysAReload(t *testing.T) {
+	w := newWorld(t, allowAll)
+	w.fill(t, "a", "b", "c")
+	var o Opened
+	want(t, w.Opendir(caller(), RootID, &o), 0, "opendir")
+	defer w.Release(o.Handle)
+	var names []string
+	list := func(off uint64, most int) (next uint64) {
+		names = nil
+		want(t, w.Readdir(caller(), o.Handle, off, func(e DirEntry, after uint64) bool {
+			if len(names) == most {
+				return false
+			}
+			names, next = append(names, e.Name), after
+			return true
+		}), 0, "readdir")
+		return next
+	}
+	next := list(0, 1)
+	if err := w.Swap(viewOf(t, "hidden hide * /b", allowAll)); err != nil {
+		t.Fatal(err)
+	}
+	if list(next, 100); slices.Contains(names, "b") || !slices.Contains(names, "c") {
+		t.Errorf("the rest of the listing is %q", names)
+	}
+}

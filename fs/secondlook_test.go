@@ -204,3 +204,17 @@ func TestNoDirectory(t *testing.T) {
 	want(t, w.Link(caller(), w.at(t, "/dir"), RootID, "new", new(Entry)), syscall.EPERM, "link of a directory")
 	w.wantEvents(t)
 }
+
+// TestHiddenMountTarget: that a mount stands under a hidden name does not show
+// by the errno of a rename onto it. X-06.
+func TestHiddenMountTarget(t *testing.T) {
+	view := viewWith(t,
+		overlay.Mount{Target: "/", Source: "/memory", Layers: layers(t, allowAll)},
+		overlay.Mount{Target: "/mounted", Source: "/other", Layers: layers(t, "hidden hide * /mounted/**")})
+	w := serve(t, Config{View: view, Trees: []backing.Tree{backing.NewMemory(), backing.NewMemory()}})
+	w.fill(t, "file", "dir/")
+	for _, from := range []string{"/file", "/dir"} {
+		want(t, w.move(t, "rename", from, "/mounted"), syscall.ENOENT, "rename of "+from)
+		w.wantEvents(t, "create /mounted hidden")
+	}
+}

@@ -71,3 +71,22 @@ func TestSaveIsByAnyThread(t *testing.T) {
 		t.Errorf("processOf(nobody) = %d", got)
 	}
 }
+
+// TestSaveIsAWrite: a save is no deletion, and asks for write of what it replaces. S2-03.
+func TestSaveIsAWrite(t *testing.T) {
+	m, err := overlay.ZoneMount(overlay.Zone{Name: "drafts", Path: "/drafts", Mode: overlay.ModeRW, Write: overlay.ApprovalPre, Delete: overlay.ApprovalBlocked})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Layers = append(m.Layers, layers(t, "kept deny write /drafts/kept", allowAll)...)
+	w := serve(t, Config{View: viewWith(t, m), Trees: []backing.Tree{backing.NewMemory()}})
+	w.fill(t, "kept")
+	zone := w.at(t, "/drafts")
+	w.create(t, zone, "new")
+	w.at(t, "/drafts/kept")
+	want(t, w.Rename(caller(), zone, "new", zone, "kept"), syscall.EACCES, "rename onto what may not be written")
+	w.wantEvents(t, "write /drafts/kept kept")
+	if got := w.content(t, "kept"); got != "kept" {
+		t.Errorf("content = %q", got)
+	}
+}
