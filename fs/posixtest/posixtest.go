@@ -35,6 +35,8 @@ var All = map[string]func(t *testing.T, dir string){
 	"TimesMove":          timesMove,
 	"DirectoryTimesMove": directoryTimesMove,
 	"AccessTime":         accessTime,
+	"FailuresKeepTimes":  failuresKeepTimes,
+	"RenameMovesTimes":   renameMovesTimes,
 
 	"LinkSharesFile":    linkSharesFile,
 	"LinkCoherence":     linkCoherence,
@@ -68,6 +70,7 @@ var All = map[string]func(t *testing.T, dir string){
 	"OpenSync":        openSync,
 	"TemporaryFile":   temporaryFile,
 	"Execute":         execute,
+	"RunningProgram":  runningProgram,
 
 	"RenameFile":          renameFile,
 	"RenameOntoItself":    renameOntoItself,
@@ -98,6 +101,7 @@ var All = map[string]func(t *testing.T, dir string){
 	"TruncateAfterChmod": truncateAfterChmod,
 	"Holes":              holes,
 	"LargeOffset":        largeOffset,
+	"TooLarge":           tooLarge,
 	"Fallocate":          fallocate,
 	"PunchHole":          punchHole,
 	"ZeroRange":          zeroRange,
@@ -126,6 +130,7 @@ var All = map[string]func(t *testing.T, dir string){
 	"MapOutlivesDescriptor": mapOutlivesDescriptor,
 	"MapGrows":              mapGrows,
 	"MapErrors":             mapErrors,
+	"DirectAndMapped":       directAndMapped,
 
 	"ListTypes":         listTypes,
 	"ListErrors":        listErrors,
@@ -177,6 +182,8 @@ var Root = map[string]func(t *testing.T, dir string){
 	"XattrCapability":        xattrCapability,
 	"NewFilesBelongToCaller": newFilesBelongToCaller,
 	"StickyDirectory":        stickyDirectory,
+	"StickyOwners":           stickyOwners,
+	"TimesByWriter":          timesByWriter,
 	"ChangesOfOthersFiles":   changesOfOthersFiles,
 	"OwnChanges":             ownChanges,
 	"SetGIDOfForeignGroup":   setGIDOfForeignGroup,
