@@ -47,6 +47,11 @@ func TestOwnerMapping(t *testing.T) {
 	want(t, chown("/file", nil, &other), syscall.EPERM, "chown to another group")
 	want(t, chown("/file", &mapped, &root), syscall.EPERM, "chown to a foreign group with the mapped user")
 	stored("file", uid, gid)
+	mode := uint32(0o2755)
+	want(t, w.Setattr(caller(), w.at(t, "/file"), &SetattrIn{Mode: &mode}, new(Attr)), 0, "chmod")
+	if st, err := dir.StatAt("file"); err != nil || st.Mode&0o7777 != 0o755 {
+		t.Errorf("mode in the backing = %#o, %v; set-gid would be of the host's group", st.Mode, err)
+	}
 	want(t, chown("/strange", &mapped, nil), 0, "chown of a stranger's file to the mapped user")
 	stored("strange", uid, 78)
 }
@@ -103,6 +108,7 @@ func TestKillSetID(t *testing.T) {
 	}{
 		{0o2755, 0o2755, func() syscall.Errno { _, e := w.Write(caller(), h, []byte("x"), 0, WriteIn{}); return e }},
 		{0o2755, 0o755, func() syscall.Errno { _, e := w.Write(caller(), h, []byte("x"), 0, WriteIn{KillSetID: true}); return e }},
+		{0o6755, 0o755, func() syscall.Errno { _, e := w.Write(caller(), h, []byte("x"), 0, WriteIn{KillSetID: true}); return e }},
 		{0o2644, 0o2644, func() syscall.Errno { _, e := w.Write(caller(), h, []byte("x"), 0, WriteIn{KillSetID: true}); return e }},
 		{0o2755, 0o755, func() syscall.Errno { return w.Allocate(caller(), h, 0, 0, 100) }},
 		{0o2755, 0o755, func() syscall.Errno {

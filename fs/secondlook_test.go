@@ -218,3 +218,39 @@ func TestHiddenMountTarget(t *testing.T) {
 		w.wantEvents(t, "create /mounted hidden")
 	}
 }
+
+// TestHandleOfAnother: a change that comes with a handle is done to the node
+// that it names, by the rights to that node, whatever the handle is of. X-07.
+func TestHandleOfAnother(t *testing.T) {
+	w := newWorld(t, "shut deny truncate /shut", "made deny truncate /made", allowAll)
+	w.fill(t, "shut", "open", "third")
+	_, made := w.create(t, RootID, "made")
+	size, mode := uint64(1), uint32(0o600)
+	var a Attr
+	want(t, w.Setattr(caller(), w.at(t, "/shut"), &SetattrIn{Size: &size, Handle: made.Handle}, &a), syscall.EACCES, "truncate with the handle of a maker")
+	h := w.open(t, "/third", unix.O_RDWR)
+	want(t, w.Setattr(caller(), w.at(t, "/open"), &SetattrIn{Size: &size, Mode: &mode, Handle: h}, &a), 0, "a change with the handle of another file")
+	if got := w.content(t, "open"); got != "o" || w.attr(t, "/open").Mode&0o777 != 0o600 {
+		t.Errorf("the file holds %q", got)
+	}
+	if got := w.content(t, "third"); got != "third" || w.attr(t, "/third").Mode&0o777 == 0o600 {
+		t.Errorf("the other file holds %q", got)
+	}
+}
+
+// TestTruncatingOpenAfterAReload: the second request of an open with O_TRUNC is
+// decided for itself..
+func TestTruncatingOpenAfterAReload(t *testing.T) {
+	w := newWorld(t, allowAll)
+	w.fill(t, "file")
+	w.open(t, "/file", unix.O_WRONLY|unix.O_TRUNC)
+	if err := w.Swap(viewOf(t, "finer allow truncate /file", "kept deny write /file", allowAll)); err != nil {
+		t.Fatal(err)
+	}
+	size := uint64(0)
+	want(t, w.Setattr(caller(), w.at(t, "/file"), &SetattrIn{Size: &size}, new(Attr)), syscall.EACCES, "the truncation")
+	w.wantEvents(t, "write /file kept")
+	if got := w.content(t, "file"); got != "file" {
+		t.Errorf("the file holds %q", got)
+	}
+}

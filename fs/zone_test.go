@@ -2,6 +2,7 @@ package fs
 
 import (
 	"os"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -88,5 +89,30 @@ func TestSaveIsAWrite(t *testing.T) {
 	w.wantEvents(t, "write /drafts/kept kept")
 	if got := w.content(t, "kept"); got != "kept" {
 		t.Errorf("content = %q", got)
+	}
+}
+
+// TestSaveGainsNothing: what the process made is not renamed as a save where
+// more may be done by the new name, or where the old one is hidden. S2-03.
+func TestSaveGainsNothing(t *testing.T) {
+	m, err := overlay.ZoneMount(overlay.Zone{Name: "drafts", Path: "/drafts", Mode: overlay.ModeRW, Write: overlay.ApprovalPre, Delete: overlay.ApprovalBlocked})
+	if err != nil {
+		t.Fatal(err)
+	}
+	zone := func(lines ...string) *overlay.View {
+		with := m
+		with.Layers = append(slices.Clone(m.Layers), layers(t, append(lines, allowAll)...)...)
+		return viewWith(t, with)
+	}
+	w := serve(t, Config{View: zone("plain deny chmod /drafts/plain"), Trees: []backing.Tree{backing.NewMemory()}})
+	dir := w.at(t, "/drafts")
+	w.create(t, dir, "plain")
+	want(t, w.Rename(caller(), dir, "plain", dir, "more"), syscall.EACCES, "rename to where more may be done")
+	if err := w.Swap(zone("hidden hide * /drafts/plain")); err != nil {
+		t.Fatal(err)
+	}
+	want(t, w.Rename(caller(), dir, "plain", dir, "more"), syscall.ENOENT, "rename of what is hidden by now")
+	if !w.has(t, "plain") || w.has(t, "more") {
+		t.Error("the file has moved")
 	}
 }
