@@ -9,7 +9,7 @@ import (
 
 // A file that moves, or gets a further name, may be used for less from then on.
 // The kernel asks for no page that it has, and would go on serving descriptors
-// that are open; it is told, as after a reload.
+// that are open; it is told to drop pages and attributes.
 
 // moving returns the known nodes whose paths a move will change, as they are
 // before it: what is moved, and what lies below unless no rule can tell the two
@@ -41,11 +41,8 @@ func (s *Server) moving(m *move) []known {
 func (s *Server) narrowed(nodes []known) {
 	view := s.View()
 	for _, k := range nodes {
-		s.mu.RLock()
-		now := k.node.knownLocked()
-		s.mu.RUnlock()
-		if differ(k.node, k.open, pathsUnder{view, k.paths}, pathsUnder{view, now.paths}) {
-			s.retell(now)
+		if differ(k.node, k.open, pathsUnder{view, k.paths}, pathsUnder{view, s.pathsOf(k.node)}) {
+			s.notify.data(k.node.num)
 		}
 	}
 }
@@ -54,18 +51,8 @@ func (s *Server) narrowed(nodes []known) {
 func (s *Server) linkFurtherLocked(n *node, d dentry) {
 	view, before := s.View(), n.knownLocked()
 	s.linkLocked(n, d)
-	now := n.knownLocked()
-	if differ(n, before.open, pathsUnder{view, before.paths}, pathsUnder{view, now.paths}) {
-		s.retell(now)
-	}
-}
-
-// retell has the kernel ask again for a node: its attributes and pages, then its
-// names.
-func (s *Server) retell(k known) {
-	s.notify.data(k.node.num)
-	for _, d := range k.names {
-		s.names.entry(d.dir.num, d.name)
+	if differ(n, before.open, pathsUnder{view, before.paths}, pathsUnder{view, n.pathsLocked(nil)}) {
+		s.notify.data(n.num)
 	}
 }
 

@@ -45,20 +45,32 @@ func TestMovedByTheHost(t *testing.T) {
 		"lookup":  func(w *world, dir NodeID) syscall.Errno { return w.Lookup(caller(), dir, "file", new(Entry)) },
 		"opendir": func(w *world, dir NodeID) syscall.Errno { return w.Opendir(caller(), dir, new(Opened)) },
 	} {
-		w := serve(t, Config{View: viewOf(t, "closed deny * /closed/**", allowAll), Trees: []backing.Tree{backing.NewMemory()}, Lifetime: 1})
-		w.fill(t, "dir/", "dir/file", "closed/", "top")
-		dir := w.at(t, "/dir")
-		w.at(t, "/dir/file")
-		w.at(t, "/top")
-		root, _ := parent(t, w.tree, "x")
-		closed, _ := parent(t, w.tree, "closed/x")
-		if err := root.RenameAt("dir", closed, "dir"); err != nil {
-			t.Fatal(err)
+		for _, another := range []bool{false, true} {
+			moveByTheHost(t, call, act, another)
 		}
-		want(t, act(w, dir), syscall.ESTALE, call)
-		if !w.has(t, "closed/dir/file") || !w.has(t, "top") || w.has(t, "closed/dir/new") {
-			t.Errorf("%s has changed the backing", call)
-		}
+	}
+}
+
+// moveByTheHost moves a directory, puts another in its place if wanted, and has
+// act find the first one stale.
+func moveByTheHost(t *testing.T, call string, act func(w *world, dir NodeID) syscall.Errno, another bool) {
+	t.Helper()
+	w := serve(t, Config{View: viewOf(t, "closed deny * /closed/**", allowAll), Trees: []backing.Tree{backing.NewMemory()}, Lifetime: 1})
+	w.fill(t, "dir/", "dir/file", "closed/", "top")
+	dir := w.at(t, "/dir")
+	w.at(t, "/dir/file")
+	w.at(t, "/top")
+	root, _ := parent(t, w.tree, "x")
+	closed, _ := parent(t, w.tree, "closed/x")
+	if err := root.RenameAt("dir", closed, "dir"); err != nil {
+		t.Fatal(err)
+	}
+	if another {
+		w.fill(t, "dir/")
+	}
+	want(t, act(w, dir), syscall.ESTALE, call)
+	if !w.has(t, "closed/dir/file") || !w.has(t, "top") || w.has(t, "closed/dir/new") {
+		t.Errorf("%s has changed the backing", call)
 	}
 }
 
@@ -253,4 +265,13 @@ func TestTruncatingOpenAfterAReload(t *testing.T) {
 	if got := w.content(t, "file"); got != "file" {
 		t.Errorf("the file holds %q", got)
 	}
+}
+
+// TestNoLinkToADevice that the view serves itself.
+func TestNoLinkToADevice(t *testing.T) {
+	view := viewWith(t,
+		overlay.Mount{Target: "/", Source: "/memory", Layers: layers(t, allowAll)},
+		overlay.Mount{Target: "/null", Source: "/dev/null", Kind: overlay.KindDevice, Layers: layers(t, allowAll)})
+	w := serve(t, Config{View: view, Trees: []backing.Tree{backing.NewMemory(), nil}})
+	want(t, w.Link(caller(), w.at(t, "/null"), RootID, "new", new(Entry)), syscall.EPERM, "link")
 }

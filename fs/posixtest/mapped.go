@@ -101,3 +101,18 @@ func mapErrors(t *testing.T, dir string) {
 		}
 	}
 }
+
+// mapAppend changes a mapping of a descriptor that appends: pages go where they
+// are mapped, and only what is written goes to the end.
+func mapAppend(t *testing.T, dir string) {
+	makeFile(t, dir+"/file", "content")
+	fd := open(t, dir+"/file", unix.O_RDWR|unix.O_APPEND)
+	m := mapping(t, fd, 7, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	copy(m, "CON")
+	check(t, unix.Msync(m, unix.MS_SYNC), nil, "msync")
+	check(t, unix.Fsync(fd), nil, "fsync")
+	wantContent(t, dir+"/file", "CONtent")
+	wantSize(t, dir+"/file", 7)
+	write(t, fd, "+")
+	wantContent(t, dir+"/file", "CONtent+")
+}

@@ -130,6 +130,7 @@ var All = map[string]func(t *testing.T, dir string){
 	"MapOutlivesDescriptor": mapOutlivesDescriptor,
 	"MapGrows":              mapGrows,
 	"MapErrors":             mapErrors,
+	"MapAppend":             mapAppend,
 	"DirectAndMapped":       directAndMapped,
 
 	"ListTypes":         listTypes,

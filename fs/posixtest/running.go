@@ -1,6 +1,7 @@
 package posixtest
 
 import (
+	"bufio"
 	"os"
 	"os/exec"
 	"testing"
@@ -13,19 +14,21 @@ import (
 func runningProgram(t *testing.T, dir string) {
 	program, err := os.ReadFile("/proc/self/exe")
 	check(t, err, nil, "read a program")
-	fd := makeFile(t, dir+"/program", "")
+	fd, err := unix.Open(dir+"/program", unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o755)
+	check(t, err, nil, "open(O_CREAT)")
 	for rest := program; len(rest) > 0; {
 		n, err := unix.Write(fd, rest[:min(len(rest), 1<<20)])
 		check(t, err, nil, "write")
 		rest = rest[n:]
 	}
-	check(t, unix.Fchmod(fd, 0o755), nil, "fchmod")
 	check(t, unix.Close(fd), nil, "close")
 
 	makeFile(t, dir+"/held", "")
 	cmd := exec.Command("/bin/sh", "-c", `exec "$0"`, dir+"/program")
 	cmd.Env = append(os.Environ(), actionVariable+"=flock shared", pathVariable+"="+dir+"/held", "GORACE=atexit_sleep_ms=0")
 	hold, err := cmd.StdinPipe()
+	check(t, err, nil, "pipe")
+	out, err := cmd.StdoutPipe()
 	check(t, err, nil, "pipe")
 	check(t, cmd.Start(), nil, "start")
 	ended := false
@@ -37,7 +40,10 @@ func runningProgram(t *testing.T, dir string) {
 		}
 	}
 	t.Cleanup(end)
-	eventually(t, "the program runs", func() bool { return openErr(dir+"/program", unix.O_WRONLY) == unix.ETXTBSY })
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "done\n" {
+		t.Fatalf("the program says %q, %v", line, err)
+	}
+	check(t, openErr(dir+"/program", unix.O_WRONLY), unix.ETXTBSY, "open(O_WRONLY)")
 	check(t, openErr(dir+"/program", unix.O_RDWR), unix.ETXTBSY, "open(O_RDWR)")
 	check(t, openErr(dir+"/program", unix.O_WRONLY|unix.O_TRUNC), unix.ETXTBSY, "open(O_TRUNC)")
 	check(t, unix.Truncate(dir+"/program", 0), unix.ETXTBSY, "truncate")

@@ -56,7 +56,7 @@ var verdicts = map[string]string{
 }
 
 // told are the calls by which a reload, or another name, reaches the kernel.
-var told = []string{"invalidate", "data", "entry", "narrowed", "retell"}
+var told = []string{"invalidate", "data", "entry", "narrowed"}
 
 // guards are the mount options that hold something back.
 var guards = []string{"DefaultPermissions", "LockingFlock"}
