@@ -267,11 +267,32 @@ func TestTruncatingOpenAfterAReload(t *testing.T) {
 	}
 }
 
-// TestNoLinkToADevice that the view serves itself.
-func TestNoLinkToADevice(t *testing.T) {
+// TestDevicesAreNeitherLinkedNorWalked: those that the view serves itself.
+func TestDevicesAreNeitherLinkedNorWalked(t *testing.T) {
 	view := viewWith(t,
 		overlay.Mount{Target: "/", Source: "/memory", Layers: layers(t, allowAll)},
 		overlay.Mount{Target: "/null", Source: "/dev/null", Kind: overlay.KindDevice, Layers: layers(t, allowAll)})
 	w := serve(t, Config{View: view, Trees: []backing.Tree{backing.NewMemory(), nil}})
 	want(t, w.Link(caller(), w.at(t, "/null"), RootID, "new", new(Entry)), syscall.EPERM, "link")
+	want(t, w.Mkdir(caller(), w.at(t, "/null"), "new", 0o755, new(Entry)), syscall.ENOTDIR, "mkdir in it")
+}
+
+// TestForeignAttributesAreNotListed: only those of users are. X-07.
+func TestForeignAttributesAreNotListed(t *testing.T) {
+	w := newWorld(t, allowAll)
+	w.fill(t, "file")
+	root, _ := parent(t, w.tree, "x")
+	obj, err := root.ObjectAt("file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer obj.Close()
+	for _, name := range []string{"user.x", "trusted.x"} {
+		if err := obj.Setxattr(name, []byte("1"), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, errno := w.Listxattr(caller(), w.at(t, "/file")); string(got) != "user.x\x00" || errno != 0 {
+		t.Errorf("Listxattr = %q, %v", got, name(errno))
+	}
 }

@@ -108,10 +108,11 @@ func TestSaveGainsNothing(t *testing.T) {
 	dir := w.at(t, "/drafts")
 	w.create(t, dir, "plain")
 	want(t, w.Rename(caller(), dir, "plain", dir, "more"), syscall.EACCES, "rename to where more may be done")
-	if err := w.Swap(zone("hidden hide * /drafts/plain")); err != nil {
+	if err := w.Swap(zone("hidden hide * /drafts/plain", "shut deny * /drafts/shut")); err != nil {
 		t.Fatal(err)
 	}
 	want(t, w.Rename(caller(), dir, "plain", dir, "more"), syscall.ENOENT, "rename of what is hidden by now")
+	want(t, w.Rename(caller(), dir, "plain", dir, "shut"), syscall.ENOENT, "rename of it to where nothing may be done")
 	if !w.has(t, "plain") || w.has(t, "more") {
 		t.Error("the file has moved")
 	}
