@@ -141,8 +141,11 @@ func (r *room) call(in string, n *ast.CallExpr) bool {
 // ask notes a call in whose place another function answers.
 func (r *room) ask(in string, n *ast.CallExpr, with string) {
 	args := make([]string, 0, len(n.Args)+1)
-	if sel, ok := n.Fun.(*ast.SelectorExpr); ok {
-		args = append(args, source(r, sel.X))
+	switch f := n.Fun.(type) {
+	case *ast.SelectorExpr:
+		args = append(args, source(r, f.X))
+	case *ast.Ident:
+		args = append(args, f.Name) // it may be a variable that nothing else uses
 	}
 	for _, a := range n.Args {
 		args = append(args, source(r, a))
