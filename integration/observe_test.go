@@ -24,6 +24,8 @@ type event struct {
 	Pid        uint32
 	Uid        uint32
 	Command    string
+	Container  string
+	Exec       string
 	Generation uint64
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -116,7 +117,7 @@ func (d *Docker) startExec(ctx context.Context, c Container, cmd Cmd) (*executio
 		out: limit(cmd.Stdout, cmd.OutputLimit), err: limit(cmd.Stderr, cmd.OutputLimit),
 	}
 	options := container.ExecOptions{
-		User: c.user, WorkingDir: cmd.Dir, Env: append([]string{execVariable + "=" + e.mark}, cmd.Env...), Cmd: cmd.Args,
+		User: c.user, WorkingDir: cmd.Dir, Env: append(slices.Clone(cmd.Env), execVariable+"="+e.mark), Cmd: cmd.Args,
 		AttachStdin: cmd.Stdin != nil, AttachStdout: true, AttachStderr: true, Tty: cmd.Terminal != nil,
 	}
 	if d.supervised(ctx) {
@@ -126,7 +127,7 @@ func (d *Docker) startExec(ctx context.Context, c Container, cmd Cmd) (*executio
 	}
 	created, err := d.engine.ContainerExecCreate(ctx, c.ID, options)
 	if err != nil {
-		return nil, d.explain(err)
+		return nil, d.explainExec(ctx, c, err)
 	}
 	e.id = created.ID
 	// A request that is broken off can leave a command running that nobody

@@ -61,7 +61,7 @@ func (l *Local) start(b *box, cmd Cmd) (*process, error) {
 	}
 	p.cmd.ExtraFiles = files
 	p.cmd.Dir = "/"
-	p.cmd.Env = []string{}
+	p.cmd.Env = []string{execVariable + "=" + b.mark} // for whoever asks whose process it is
 	p.cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true}
 	if err := p.connect(b, cmd); err != nil {
 		p.status.Close()

@@ -33,7 +33,8 @@ type Event struct {
 	Pid        uint32
 	Uid        uint32
 	Command    string // comm of the pid; "" when it could not be read
-	Exec       string // id of the run that the process belongs to
+	Container  string // of the process: the first digits of its id; "" outside of one
+	Exec       string // id of the run that the process belongs to; "" without
 	Generation uint64
 	Message    string // of the rule, or what it says of this very access
 }
@@ -43,7 +44,7 @@ type Sink interface {
 	Write(Event) error
 }
 
-// newEvent returns the event of a, without the session and the run. Files of
+// newEvent returns the event of a, without the session and where it came from. Files of
 // policies below dir are named from there.
 func newEvent(a fs.Access, dir string, now time.Time) Event {
 	r := a.Verdict.Rule

@@ -31,6 +31,7 @@ type line struct {
 	Pid        uint32 `json:"pid"`
 	Uid        uint32 `json:"uid"`
 	Command    text   `json:"command"`
+	Container  text   `json:"container"`
 	Exec       text   `json:"exec"`
 	Generation uint64 `json:"generation"`
 	Message    text   `json:"message,omitempty"`
@@ -64,6 +65,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		Pid:        e.Pid,
 		Uid:        e.Uid,
 		Command:    text(e.Command),
+		Container:  text(e.Container),
 		Exec:       text(e.Exec),
 		Generation: e.Generation,
 		Message:    text(e.Message),
@@ -97,6 +99,7 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 		Pid:        l.Pid,
 		Uid:        l.Uid,
 		Command:    string(l.Command),
+		Container:  string(l.Container),
 		Exec:       string(l.Exec),
 		Generation: l.Generation,
 		Message:    string(l.Message),

@@ -17,7 +17,7 @@ func full() Event {
 	return Event{
 		Time: noon, Session: "s1", Mount: "/", Operation: "rename", Path: "/src/.env", To: "/src/<env>",
 		Decision: "deny", Rule: "no-dotenv", At: "policies/default.yaml:14", Policy: "default", Errno: "EACCES",
-		Pid: 1234, Uid: 1000, Command: "vim", Exec: "run-7", Generation: 3, Message: "secrets stay out of the view",
+		Pid: 1234, Uid: 1000, Command: "vim", Container: "0123456789ab", Exec: "run-7", Generation: 3, Message: "secrets stay out of the view",
 	}
 }
 
@@ -30,11 +30,11 @@ func TestEventJSON(t *testing.T) {
 	}{
 		{"every key", full(), `{"time":"2026-11-21T11:00:00.250000Z","session":"s1","mount":"/","operation":"rename",` +
 			`"path":"/src/.env","to":"/src/<env>","decision":"deny","rule":"no-dotenv","at":"policies/default.yaml:14",` +
-			`"policy":"default","errno":"EACCES","pid":1234,"uid":1000,"command":"vim","exec":"run-7","generation":3,` +
+			`"policy":"default","errno":"EACCES","pid":1234,"uid":1000,"command":"vim","container":"0123456789ab","exec":"run-7","generation":3,` +
 			`"message":"secrets stay out of the view"}`},
 		{"few values", Event{Time: noon, Operation: "read", Path: "/a", Decision: "audit", Rule: "watch"},
 			`{"time":"2026-11-21T11:00:00.250000Z","session":"","mount":"","operation":"read","path":"/a","decision":"audit",` +
-				`"rule":"watch","at":"","policy":"","errno":"","pid":0,"uid":0,"command":"","exec":"","generation":0}`},
+				`"rule":"watch","at":"","policy":"","errno":"","pid":0,"uid":0,"command":"","container":"","exec":"","generation":0}`},
 	}
 	for _, tt := range tests {
 		got, err := tt.event.MarshalJSON()

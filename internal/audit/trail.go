@@ -15,6 +15,7 @@ type Trail struct {
 	session string
 	dir     string
 	sinks   []Sink
+	origins origins
 }
 
 var _ fs.Recorder = (*Trail)(nil)
@@ -23,7 +24,7 @@ var _ fs.Recorder = (*Trail)(nil)
 // name may be empty. Policy files below dir, the directory of the profile, are
 // named from there.
 func NewTrail(session, dir string, sinks ...Sink) *Trail {
-	return &Trail{session, dir, sinks}
+	return &Trail{session: session, dir: dir, sinks: sinks, origins: origins{proc: "/proc"}}
 }
 
 // Record makes one event of a. Each sink gets it, also when one before failed;
@@ -31,6 +32,8 @@ func NewTrail(session, dir string, sinks ...Sink) *Trail {
 func (t *Trail) Record(a fs.Access) error {
 	e := newEvent(a, t.dir, time.Now())
 	e.Session = t.session
+	from := t.origins.of(a.Pid)
+	e.Container, e.Exec = from.container, from.exec
 	var errs []error
 	for _, s := range t.sinks {
 		errs = append(errs, s.Write(e))
