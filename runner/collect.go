@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
@@ -15,10 +16,12 @@ import (
 )
 
 // Collect removes the containers of this instance whose session does not live
-// and whose view nobody serves, and networks without a container; a dry run only tells them. Unlike Sweep it
-// leaves containers of other settings alone, and needs no image. It goes on
-// after an error and returns all of them.
-func (d *Docker) Collect(ctx context.Context, lives func(session string) bool, dryRun bool) ([]Swept, error) {
+// and whose view nobody serves, and networks without a container; a dry run
+// only tells them. It asks lives after it has listed them, with the state
+// directory of whoever made the container, which may be another one than that
+// of the settings. Unlike Sweep it leaves containers of other settings alone,
+// and needs no image. It goes on after an error and returns all of them.
+func (d *Docker) Collect(ctx context.Context, lives func(session, stateDir string) bool, dryRun bool) ([]Swept, error) {
 	mine := filters.NewArgs(
 		filters.Arg("label", labelRunner+"=true"), filters.Arg("label", labelInstance+"="+d.settings.Instance))
 	list, err := d.engine.ContainerList(ctx, container.ListOptions{All: true, Filters: mine})
@@ -31,28 +34,30 @@ func (d *Docker) Collect(ctx context.Context, lives func(session string) bool, d
 	}
 	var gone []Swept
 	var errs []error
+	remove := func(s Swept, do func() error) {
+		if !dryRun {
+			if err := do(); err != nil {
+				errs = append(errs, err)
+				return
+			}
+		}
+		gone = append(gone, s)
+	}
 	live := map[string]bool{}
 	for _, c := range list {
 		name := c.ID
 		if len(c.Names) > 0 {
 			name = strings.TrimPrefix(c.Names[0], "/")
 		}
-		if lives(c.Labels[labelSession]) || d.served(ctx, c.ID) {
+		if proves(c) || lives(c.Labels[labelSession], c.Labels[labelState]) || d.served(ctx, c.ID) {
 			live[name], live[c.HostConfig.NetworkMode] = true, true
 			continue
 		}
-		gone = append(gone, Swept{"container " + name, "its view is gone"})
-		if !dryRun {
-			errs = append(errs, d.sweepOne(ctx, c.ID, name))
-		}
+		remove(Swept{"container " + name, "its view is gone"}, func() error { return d.sweepOne(ctx, c.ID, name) })
 	}
 	for _, n := range on {
-		if live[n.Name] {
-			continue
-		}
-		gone = append(gone, Swept{"network " + n.Name, "no container is on it"})
-		if !dryRun {
-			errs = append(errs, d.collectNetwork(ctx, n.Name))
+		if !live[n.Name] {
+			remove(Swept{"network " + n.Name, "no container is on it"}, func() error { return d.collectNetwork(ctx, n.Name) })
 		}
 	}
 	if !dryRun {
@@ -84,6 +89,11 @@ func (d *Docker) served(ctx context.Context, id string) bool {
 		}
 	}
 	return false
+}
+
+// proves reports whether c is there to prove a host path, which takes seconds.
+func proves(c container.Summary) bool {
+	return c.Labels[labelSession] == "" && time.Since(time.Unix(c.Created, 0)) < time.Minute
 }
 
 // collectNetwork removes a network, but the one of all instances only when

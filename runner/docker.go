@@ -7,10 +7,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/client"
 
 	"github.com/sandboxfs/sandboxfs/internal/profile/mountinfo"
@@ -75,6 +78,30 @@ func (d *Docker) Close() error { return d.engine.Close() }
 func (d *Docker) Ping(ctx context.Context) error {
 	_, err := d.engine.Ping(ctx)
 	return d.explain(err)
+}
+
+// Check looks for the image and the runtime that the settings name. Its errors
+// are one line that says what to do, as those of Ping are.
+func (d *Docker) Check(ctx context.Context) error {
+	if _, err := d.engine.ImageInspect(ctx, d.settings.image()); err != nil {
+		return d.explainImage(err)
+	}
+	_, err := d.info(ctx)
+	return err
+}
+
+// info is what the engine says of itself, once it is known to have the runtime.
+func (d *Docker) info(ctx context.Context) (system.Info, error) {
+	info, err := d.engine.Info(ctx)
+	if err != nil {
+		return info, d.explain(err)
+	}
+	name := d.settings.Runtime
+	if _, ok := info.Runtimes[name]; name != "" && !ok {
+		known := strings.Join(slices.Sorted(maps.Keys(info.Runtimes)), ", ")
+		return info, fmt.Errorf("%w %q; it has %s", ErrRuntime, name, known)
+	}
+	return info, nil
 }
 
 // supervised reports whether containers hold /sbin/docker-init, which Docker

@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/containerd/errdefs"
-	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/client"
 	"golang.org/x/sys/unix"
 )
@@ -19,6 +16,7 @@ import (
 var (
 	ErrEngine  = errors.New("no container engine") // it is missing, not running, or may not be talked to
 	ErrImage   = errors.New("no such image")
+	ErrRuntime = errors.New("the engine knows no runtime")
 	ErrTimeout = fmt.Errorf("timed out: %w", context.DeadlineExceeded) // of an exec, the processes of which are gone
 )
 
@@ -54,16 +52,27 @@ func (d *Docker) explainImage(err error) error {
 	return fmt.Errorf("%w: the engine has no image %s; make one of any directory tree: tar -C DIR -c . | docker import - %s", ErrImage, ref, ref)
 }
 
-func unknownRuntime(name string, info system.Info) error {
-	known := strings.Join(slices.Sorted(maps.Keys(info.Runtimes)), ", ")
-	return fmt.Errorf("the engine knows no runtime %q; it has %s", name, known)
-}
-
 // explainStart names what an image lacks, where the engine speaks of its own
 // inside.
 func (d *Docker) explainStart(err error) error {
 	if err != nil && strings.Contains(err.Error(), `"`+keepAlive[0]+`"`) {
-		return fmt.Errorf("image %s has no program %q, which keeps a container alive between commands", d.settings.image(), keepAlive[0])
+		return d.noKeepAlive()
 	}
 	return d.explain(err)
+}
+
+// explainExec does so where there is an init, which starts, finds no program to
+// run, and ends.
+func (d *Docker) explainExec(ctx context.Context, c Container, err error) error {
+	if errdefs.IsConflict(err) {
+		found, inspectErr := d.engine.ContainerInspect(ctx, c.ID)
+		if inspectErr == nil && found.State != nil && !found.State.Running && found.State.ExitCode == 127 {
+			return d.noKeepAlive()
+		}
+	}
+	return d.explain(err)
+}
+
+func (d *Docker) noKeepAlive() error {
+	return fmt.Errorf("image %s has no program %q, which keeps a container alive between commands", d.settings.image(), keepAlive[0])
 }

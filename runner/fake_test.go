@@ -127,7 +127,9 @@ func (f *fake) ContainerList(_ context.Context, o container.ListOptions) ([]cont
 	var list []container.Summary
 	for name, c := range f.containers {
 		if want := o.Filters.Get("network"); len(want) == 0 || slices.Contains(want, string(c.HostConfig.NetworkMode)) {
-			list = append(list, container.Summary{ID: c.ID, Names: []string{"/" + name}, Labels: c.Config.Labels})
+			s := container.Summary{ID: c.ID, Names: []string{"/" + name}, Labels: c.Config.Labels}
+			s.HostConfig.NetworkMode = string(c.HostConfig.NetworkMode)
+			list = append(list, s)
 		}
 	}
 	return list, nil

@@ -17,6 +17,7 @@ const (
 	labelPrefix   = "sandboxfs."
 	labelSession  = labelPrefix + "session"
 	labelInstance = labelPrefix + "instance"
+	labelState    = labelPrefix + "state" // the state directory of whoever made it
 	labelImage    = labelPrefix + "image.id"
 	labelMounts   = labelPrefix + "mounts"
 	labelFiltered = labelPrefix + "filtered" // of a network
@@ -49,6 +50,7 @@ func (s Settings) settingLabels(imageID string) map[string]string {
 func (s Settings) labels(spec Spec, imageID string, binds []mount.Mount) map[string]string {
 	labels := s.settingLabels(imageID)
 	labels[labelSession] = spec.Session
+	labels[labelState] = s.StateDir
 	labels[labelPrefix+"user"] = spec.User
 	labels[labelPrefix+"dir"] = spec.Dir
 	labels[labelMounts] = describe(binds)

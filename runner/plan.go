@@ -57,12 +57,9 @@ func (d *Docker) plan(ctx context.Context, spec Spec) (*plan, error) {
 // hostConfig is what the container of p may do and use.
 func (d *Docker) hostConfig(ctx context.Context, p *plan) (*container.HostConfig, error) {
 	s := d.settings
-	info, err := d.engine.Info(ctx)
+	info, err := d.info(ctx)
 	if err != nil {
-		return nil, d.explain(err)
-	}
-	if _, ok := info.Runtimes[s.Runtime]; s.Runtime != "" && !ok {
-		return nil, unknownRuntime(s.Runtime, info)
+		return nil, err
 	}
 	cpus := s.Limits.CPUs
 	if info.NCPU > 0 {

@@ -57,6 +57,9 @@ func (s Spec) withDefaults() Spec {
 // kept are the directories that a container keeps for itself.
 var kept = []string{"/proc", "/sys", "/dev"}
 
+// Check says what no container could be of s, before anything is made.
+func (s Spec) Check() error { return s.withDefaults().validate() }
+
 func (s Spec) validate() error {
 	if s.Session == "" {
 		return errors.New("a container needs the id of its session")

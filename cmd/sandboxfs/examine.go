@@ -59,11 +59,11 @@ func (a *app) thisHost(p *profile.Profile, config string) host {
 			if err != nil {
 				return nil, err
 			}
-			return newDockerJob(a, p, jobOptions{paths: paths})
+			return newDockerJob(a, p, jobOptions{paths: paths}, nil)
 		},
 		sandbox: makeSandbox,
 		collectable: func() []garbage {
-			c := &collection{dryRun: true}
+			c := newCollection(true)
 			c.collect()
 			return c.found
 		},

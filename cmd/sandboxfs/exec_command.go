@@ -53,17 +53,17 @@ func (a *app) exec(o jobOptions, name string) error {
 	}
 	signals := catchAll()
 	defer signal.Stop(signals)
-	j, err := a.job(o, p, m.Point)
+	j, err := a.job(o, p, m.Point, r)
 	if err != nil {
 		return err
 	}
 	defer j.close()
 	if j.docker != nil {
-		j.docker.record = r
+		j.docker.shared = true
 	} else {
 		a.complain("%s", j.where)
 	}
-	code, err := j.run(r.ID, signals)
+	code, err := j.run(signals)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func locateView(name string) (mountinfo.Mount, error) {
 
 // recordOf returns the record of the live view at point, nil if there is none.
 func recordOf(point string) *record {
-	for _, r := range records() {
+	for _, r := range records(runtimeDirs()...) {
 		if r.Mountpoint == point && !r.dead {
 			return r
 		}
@@ -102,10 +102,6 @@ func recordOf(point string) *record {
 
 // inSession runs cmd in the container that belongs to the view of d.record.
 func (d *dockerJob) inSession(ctx context.Context, spec runner.Spec, cmd runner.Cmd) (runner.Result, error) {
-	// Before there is one, so that whoever unmounts knows.
-	if err := os.WriteFile(d.record.containerMark(), []byte(d.socket), 0o600); err != nil {
-		return runner.Result{}, err
-	}
 	c, stale, err := d.Ensure(ctx, spec)
 	if stale != "" {
 		d.app.complain("the container is made anew: %s", stale)
@@ -119,11 +115,14 @@ func (d *dockerJob) inSession(ctx context.Context, spec runner.Spec, cmd runner.
 	return d.Exec(ctx, c, cmd)
 }
 
-// keep has the record removed when the daemon is closed, after all else.
+// keep has the record removed when the daemon is closed, after all else. With a
+// container that is left the record stays, for gc and the next start.
 func (d *daemon) keep(r *record) {
 	d.record = r
 	d.onClose(func() {
-		d.dropContainer()
+		if !d.dropContainer() {
+			return
+		}
 		if err := r.remove(); err != nil {
 			d.log.Warn("the record of the view is left; clear it with: sandboxfs gc", "err", err)
 		}
@@ -131,21 +130,28 @@ func (d *daemon) keep(r *record) {
 }
 
 // dropContainer removes the container that commands on the view were given, if
-// there is one. As long as it is there the kernel does not end the view, which
-// is mounted in it as well.
-func (d *daemon) dropContainer() {
+// there is one, and reports whether none is left. It tries once. As long as it is
+// there the kernel does not end the view, which is mounted in it as well.
+func (d *daemon) dropContainer() bool {
 	if d.record == nil {
-		return
+		return true
 	}
 	socket, err := os.ReadFile(d.record.containerMark())
 	if err != nil {
-		return
+		return true
+	}
+	d.dropping.Lock()
+	defer d.dropping.Unlock()
+	if d.left {
+		return false
 	}
 	if err := removeContainer(d.record.ID, string(socket)); err != nil {
-		d.log.Warn("the container of the view is left; clear it with: sandboxfs gc", "err", err)
-		return
+		d.say("a container of the view may be left; clear it with: sandboxfs gc (%v)", err)
+		d.left = true
+		return false
 	}
 	os.Remove(d.record.containerMark())
+	return true
 }
 
 // dropUnmounted removes the container once the view is not mounted any more
@@ -156,7 +162,8 @@ func (d *daemon) dropUnmounted(mounted mountinfo.Mount) {
 	}
 }
 
-// removeContainer removes the container of a session.
+// removeContainer removes the container of a session, and fails where no engine
+// answers.
 func removeContainer(session, socket string) error {
 	docker, err := collector(socket)
 	if err != nil {

@@ -33,7 +33,7 @@ func (a *app) gcCommand() *cobra.Command {
 		Short: "Remove what dead daemons left: mounts, containers, networks, directories",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			c := &collection{dryRun: dryRun}
+			c := newCollection(dryRun)
 			c.collect()
 			err := errors.Join(c.errs...)
 			if asJSON {
@@ -57,32 +57,63 @@ func (a *app) gcCommand() *cobra.Command {
 // collection is one run of gc. It goes on after an error.
 type collection struct {
 	dryRun bool
+	list   []*record
+	listed bool // of the mounts, only those of the list
+	within time.Duration
 	found  []garbage
 	errs   []error
 }
 
-// collect looks for mounts first: a directory goes when nothing is on it.
+// newCollection is that of everything that this user's daemons may have left.
+func newCollection(dryRun bool) *collection {
+	return &collection{list: records(runtimeDirs()...), dryRun: dryRun, within: time.Minute}
+}
+
+// clearDead removes what dead daemons have left that kept their records where
+// this one is about to, if there are any, and says so. What does not go is no
+// reason not to start.
+func (a *app) clearDead() {
+	dir, err := runtimeDir()
+	if err != nil {
+		return // who needs one will say so
+	}
+	list := records(dir)
+	if !slices.ContainsFunc(list, func(r *record) bool { return r.dead }) {
+		return
+	}
+	c := &collection{list: list, listed: true, within: 10 * time.Second}
+	c.collect()
+	for _, g := range c.found {
+		a.complain("cleared %s %s: %s", g.Kind, g.Name, g.Reason)
+	}
+	if err := errors.Join(c.errs...); err != nil {
+		a.complain("what a dead daemon left is not all cleared: %v", err)
+	}
+}
+
+// collect looks for mounts first: a directory goes when nothing is on it. The
+// record of a view whose containers could not be removed stays.
 func (c *collection) collect() {
-	list := records()
 	c.mounts()
-	live := map[string]bool{}
-	sockets := []string{""}
-	for _, r := range list {
+	engines := map[string]bool{"": true} // by socket: whether it is done with
+	for _, r := range c.list {
 		if socket, err := os.ReadFile(r.containerMark()); err == nil {
-			sockets = append(sockets, string(socket))
+			engines[string(socket)] = true
 		}
+	}
+	for socket := range engines {
+		engines[socket] = c.containers(socket)
+	}
+	for _, r := range c.list {
 		if !r.dead {
-			live[r.ID] = true
+			continue
 		}
-	}
-	slices.Sort(sockets)
-	for _, socket := range slices.Compact(sockets) {
-		c.containers(socket, live)
-	}
-	for _, r := range list {
-		if r.dead {
-			c.record(r)
+		socket, err := os.ReadFile(r.containerMark())
+		if err == nil && !engines[string(socket)] {
+			c.errs = append(c.errs, fmt.Errorf("record %s stays, because a container of its view may be left, and no engine answers; start it and try again", r.file))
+			continue
 		}
+		c.record(r)
 	}
 }
 
@@ -107,16 +138,24 @@ func (c *collection) mounts() {
 	}
 	me := os.Geteuid()
 	for _, m := range slices.Backward(table) {
-		if m.Ours() && (me == 0 || m.UID == me) && m.Dead() {
+		if m.Ours() && (me == 0 || m.UID == me) && (!c.listed || c.died(m.Point)) && m.Dead() {
 			c.remove(garbage{"mount", m.Point, "its daemon has died"}, func() error {
 				err := bazil.Unmount(m.Point, false)
 				if errors.Is(err, unix.EBUSY) {
 					err = bazil.Unmount(m.Point, true)
 				}
+				if errors.Is(err, unix.EINVAL) { // somebody else was faster
+					err = nil
+				}
 				return err
 			})
 		}
 	}
+}
+
+// died reports whether the record of a dead daemon is of a view at point.
+func (c *collection) died(point string) bool {
+	return slices.ContainsFunc(c.list, func(r *record) bool { return r.dead && r.Mountpoint == point })
 }
 
 // record removes what a dead daemon wrote, and the directory that it made.
@@ -130,20 +169,16 @@ func (c *collection) record(r *record) {
 }
 
 // containers removes what is on the engine behind socket and belongs to no live
-// view. Where no engine answers there is nothing to remove.
-func (c *collection) containers(socket string, live map[string]bool) {
+// view. It reports whether the engine answered: where none is, nothing is left.
+func (c *collection) containers(socket string) (answered bool) {
 	docker, err := collector(socket)
 	if err != nil {
 		c.errs = append(c.errs, err)
-		return
+		return false
 	}
 	defer docker.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), c.within)
 	defer cancel()
-	lives := func(session string) bool {
-		id, _, _ := strings.Cut(session, "-") // a command of its own adds a word
-		return live[id]
-	}
 	swept, err := docker.Collect(ctx, lives, c.dryRun)
 	if err != nil && !errors.Is(err, runner.ErrEngine) {
 		c.errs = append(c.errs, err)
@@ -152,6 +187,19 @@ func (c *collection) containers(socket string, live map[string]bool) {
 		kind, name, _ := strings.Cut(s.Name, " ")
 		c.found = append(c.found, garbage{kind, name, s.Reason})
 	}
+	return err == nil
+}
+
+// lives reports whether the view of a container's session is being served. The
+// record is looked for where the maker of the container keeps his, which may be
+// in no directory that this process would look into.
+func lives(session, stateDir string) bool {
+	id := recordID(session)
+	if id != filepath.Base(id) {
+		return false
+	}
+	r := readRecord(filepath.Join(stateDir, id+".json"))
+	return r != nil && !r.dead
 }
 
 // collector returns a runner that removes containers of this user's commands.

@@ -97,6 +97,7 @@ func (a *app) mount(o mountOptions) error {
 	if err != nil {
 		return err
 	}
+	a.clearDead()
 	p, err := o.plan()
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -42,6 +43,9 @@ type daemon struct {
 	closers []func()
 
 	operations func() int // decided so far
+
+	dropping sync.Mutex
+	left     bool // guarded by dropping: a container could not be removed
 }
 
 // daemon returns the daemon of p, which has not begun.

@@ -137,14 +137,15 @@ func (r *record) write(draft string) error {
 func (r *record) remove() error {
 	var err error
 	if r.Private {
-		if err = os.Remove(r.Mountpoint); errors.Is(err, os.ErrNotExist) {
-			err = nil
-		}
+		err = os.Remove(r.Mountpoint)
 	}
-	if err == nil {
+	if err == nil || errors.Is(err, os.ErrNotExist) {
 		os.Remove(r.containerMark())
 		os.RemoveAll(r.ground())
 		err = os.Remove(r.file)
+	}
+	if errors.Is(err, os.ErrNotExist) { // somebody else clears up as well
+		err = nil
 	}
 	if r.lock != nil {
 		r.lock.Close()
@@ -159,10 +160,17 @@ func (r *record) containerMark() string { return strings.TrimSuffix(r.file, ".js
 // ground is the directory that a self-test makes its sources in.
 func (r *record) ground() string { return strings.TrimSuffix(r.file, ".json") + ".selftest" }
 
-// records returns the records of this user, dead ones included.
-func records() []*record {
+// recordID returns the id of the view that a session of the runner belongs to. A
+// command with a container of its own adds a word.
+func recordID(session string) string {
+	id, _, _ := strings.Cut(session, "-")
+	return id
+}
+
+// records returns the records in dirs, dead ones included.
+func records(dirs ...string) []*record {
 	var found []*record
-	for _, dir := range runtimeDirs() {
+	for _, dir := range dirs {
 		files, _ := filepath.Glob(filepath.Join(dir, "*.json"))
 		for _, file := range files {
 			if r := readRecord(file); r != nil && !slices.ContainsFunc(found, func(o *record) bool { return o.ID == r.ID }) {

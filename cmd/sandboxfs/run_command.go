@@ -116,7 +116,7 @@ func (a *app) run(o runOptions) (err error) {
 	if o.paths, err = hostPaths(o.config); err != nil {
 		return err
 	}
-	job, err := a.job(o.jobOptions, d.profile, d.mountpoint)
+	job, err := a.job(o.jobOptions, d.profile, d.mountpoint, d.record)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (a *app) run(o runOptions) (err error) {
 		}
 	}()
 	began := time.Now()
-	code, err := job.run(d.record.ID, signals)
+	code, err := job.run(signals)
 	took := time.Since(began)
 	drained := d.drain(signals)
 	mounted = false
@@ -154,6 +154,7 @@ func (a *app) run(o runOptions) (err error) {
 // prepareRun reads the profile and checks all that can be checked before
 // anything is mounted. What it has made goes with the daemon's close.
 func (a *app) prepareRun(o runOptions) (d *daemon, err error) {
+	a.clearDead()
 	at := o.at
 	if at != "" {
 		if at, err = filepath.Abs(at); err != nil {

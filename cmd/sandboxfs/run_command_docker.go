@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -28,15 +29,21 @@ type dockerJob struct {
 	rooted bool // SANDBOX_ROOT or the config's key for it is set
 
 	socket string  // of the engine; "" for the default one
-	record *record // of the view whose container is used; nil for one of its own
+	record *record // of the view
+	shared bool    // the view's container is used, and not one for the command alone
 }
 
-func newDockerJob(a *app, p *profile.Profile, o jobOptions) (*dockerJob, error) {
-	s, named, err := dockerSettings(p.Docker, o.image, o.paths)
-	if err != nil {
-		return nil, err
+// newDockerJob returns the runner for commands on the view of r; nil stands for
+// one that will not make a container.
+func newDockerJob(a *app, p *profile.Profile, o jobOptions, r *record) (*dockerJob, error) {
+	s, named := dockerSettings(p.Docker, o.image, o.paths)
+	if r != nil {
+		s.StateDir = filepath.Dir(r.file) // where gc looks for what lives
 	}
-	d := &dockerJob{app: a, image: s.Image, named: named, rooted: o.paths.Root != "", user: runner.DefaultUser, block: p.Docker, socket: s.SocketPath}
+	var err error
+	d := &dockerJob{
+		app: a, record: r, image: s.Image, named: named, rooted: o.paths.Root != "", user: runner.DefaultUser, block: p.Docker, socket: s.SocketPath,
+	}
 	if p.Owner != nil {
 		d.user = fmt.Sprintf("%d:%d", p.Owner.UID, p.Owner.GID)
 	}
@@ -47,14 +54,9 @@ func newDockerJob(a *app, p *profile.Profile, o jobOptions) (*dockerJob, error) 
 // dockerSettings are the settings that a profile's block means, stricter than
 // its defaults where it says nothing: the root file system is read-only. They
 // say whether the profile or the command line named an image.
-func dockerSettings(d *profile.Docker, image string, paths runner.HostPaths) (s runner.Settings, named bool, err error) {
-	dir, err := runtimeDir()
-	if err != nil {
-		return s, false, err
-	}
+func dockerSettings(d *profile.Docker, image string, paths runner.HostPaths) (s runner.Settings, named bool) {
 	s = runner.Settings{
-		Image: image, ReadOnly: true, StateDir: dir, Instance: dockerInstance(),
-		HostPaths: paths,
+		Image: image, ReadOnly: true, Instance: dockerInstance(), HostPaths: paths,
 	}
 	if d != nil {
 		s.SocketPath, s.Runtime = d.SocketPath.V, d.Runtime.V
@@ -70,7 +72,7 @@ func dockerSettings(d *profile.Docker, image string, paths runner.HostPaths) (s 
 	}
 	named = s.Image != ""
 	s.Image = cmp.Or(s.Image, "sandboxfs-sandbox")
-	return s, named, nil
+	return s, named
 }
 
 // allowsLocal reports whether the block lets containers of user reach what the
@@ -101,8 +103,12 @@ func texts(list []strictyaml.String) []string {
 	return words
 }
 
-// dockerInstance keeps the containers of users apart who share an engine.
-func dockerInstance() string { return fmt.Sprintf("run-%d", os.Geteuid()) }
+// dockerInstance keeps the containers of users and hosts apart who share an
+// engine.
+func dockerInstance() string {
+	host, _ := os.Hostname() // without one, hosts are not kept apart
+	return fmt.Sprintf("run-%d@%s", os.Geteuid(), host)
+}
 
 // usable says why containers cannot be used. Nobody has asked for one unless
 // wanted is set, the profile has docker.enabled, or an image is named.
@@ -119,11 +125,18 @@ func (d *dockerJob) usable(wanted bool) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	return d.Ping(ctx)
+	if err := d.Ping(ctx); err != nil {
+		return err
+	}
+	return d.Check(ctx)
 }
 
-// run runs cmd in the container of d.record, or in one of its own.
+// run runs cmd in the container of the view, or in one of its own.
 func (d *dockerJob) run(ctx context.Context, spec runner.Spec, cmd runner.Cmd) (runner.Result, error) {
+	// Before there is a container, so that whoever unmounts or clears up knows.
+	if err := os.WriteFile(d.record.containerMark(), []byte(d.socket), 0o600); err != nil {
+		return runner.Result{}, err
+	}
 	paths, err := d.FindHostPaths(ctx)
 	if err != nil {
 		return runner.Result{}, err
@@ -131,7 +144,7 @@ func (d *dockerJob) run(ctx context.Context, spec runner.Spec, cmd runner.Cmd) (
 	if d.rooted {
 		d.app.complain("sandbox root %s is %s on the engine's host", paths.Root, paths.HostRoot)
 	}
-	if d.record != nil {
+	if d.shared {
 		return d.inSession(ctx, spec, cmd)
 	}
 	return d.Docker.Run(ctx, spec, cmd)

@@ -34,8 +34,8 @@ type job struct {
 }
 
 // job chooses the backend for a command on the view of p at mountpoint, which
-// need not be mounted yet.
-func (a *app) job(o jobOptions, p *profile.Profile, mountpoint string) (*job, error) {
+// need not be mounted yet, but has its record.
+func (a *app) job(o jobOptions, p *profile.Profile, mountpoint string, r *record) (*job, error) {
 	j := &job{app: a, options: o, point: mountpoint}
 	j.spec.Binds, j.spec.Dir = binds(p, mountpoint)
 	if j.spec.Dir == "" {
@@ -43,11 +43,14 @@ func (a *app) job(o jobOptions, p *profile.Profile, mountpoint string) (*job, er
 	}
 	j.places = placesOf(p, mountpoint, j.spec.Binds)
 	j.dir = j.places.dir(j.spec.Dir)
-	j.spec.Network = o.networkName()
+	j.spec.Network, j.spec.Session = o.networkName(), r.ID
+	if err := j.spec.Check(); err != nil {
+		return nil, err
+	}
 	why := ""
 	if o.backend != "local" {
 		var err error
-		if j.docker, err = newDockerJob(a, p, o); err == nil {
+		if j.docker, err = newDockerJob(a, p, o, r); err == nil {
 			err = j.docker.usable(o.backend == "docker")
 		}
 		if err == nil {
@@ -60,7 +63,9 @@ func (a *app) job(o jobOptions, p *profile.Profile, mountpoint string) (*job, er
 			return j, nil
 		}
 		j.docker.close()
-		if j.docker = nil; o.backend == "docker" || p.Docker.Wanted() || o.image != "" && !errors.Is(err, runner.ErrEngine) {
+		j.docker = nil
+		wrong := o.image != "" && !errors.Is(err, runner.ErrEngine) || errors.Is(err, runner.ErrImage) || errors.Is(err, runner.ErrRuntime)
+		if o.backend == "docker" || p.Docker.Wanted() || wrong {
 			return nil, err
 		}
 		why = fmt.Sprintf(" (%v)", err)
@@ -127,8 +132,7 @@ func coveredBy(mounts []profile.Mount, target vpath.Path) bool {
 
 // run runs the command and returns the exit code to end with. Signals that come
 // in are handed on; the second one, and the first to a container, ends it.
-func (j *job) run(session string, signals <-chan os.Signal) (code int, err error) {
-	j.spec.Session = session
+func (j *job) run(signals <-chan os.Signal) (code int, err error) {
 	cmd := runner.Cmd{
 		Args: j.options.args, Dir: j.dir, Timeout: j.options.timeout,
 		Stdin: j.app.stdin, Stdout: j.app.stdout, Stderr: j.app.stderr,

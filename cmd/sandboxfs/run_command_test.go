@@ -137,7 +137,7 @@ func TestRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	mine := func() *record {
-		for _, o := range records() {
+		for _, o := range records(runtimeDirs()...) {
 			if o.ID == r.ID {
 				return o
 			}
