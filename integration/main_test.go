@@ -39,6 +39,7 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	code := m.Run()
+	dropImage()
 	undo()
 	if left := leftovers(tempRoot); len(left) > 0 {
 		fmt.Fprintf(os.Stderr, "integration: left behind:\n\t%s\n", strings.Join(left, "\n\t"))

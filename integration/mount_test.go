@@ -97,7 +97,10 @@ func (w *world) start(arg string, options ...option) *mount {
 	for _, o := range options {
 		o(&l)
 	}
-	home, mountpoint := w.mkdir("home"), w.mkdir(l.mountpoint)
+	home, mountpoint := w.mkdir("home"), w.path(l.mountpoint)
+	if len(mountsBelow(mountpoint)) == 0 { // else a daemon has died there
+		w.mkdir(l.mountpoint)
+	}
 	audit := cmp.Or(l.audit, w.path("audit-"+filepath.Base(mountpoint)+".jsonl"))
 	if l.uid != 0 {
 		must(w.t, unix.Chmod("/dev/fuse", 0o666))

@@ -306,22 +306,6 @@ func TestExecLocal(t *testing.T) {
 	}
 }
 
-// needImage imports an image of busybox and returns its name, or skips the test.
-func needImage(t *testing.T) string {
-	t.Helper()
-	if _, err := exec.LookPath("busybox"); err != nil {
-		t.Skip("no busybox to make an image of; apt install busybox-static")
-	}
-	if _, errs, code := (command{}).try("docker", "version"); code != 0 {
-		t.Skipf("no container engine answers: %s", strings.TrimSpace(errs))
-	}
-	const name = "sandboxfs-integration:1"
-	w := &runWorld{newWorld(t), command{}}
-	busyboxImage(t, w, name)
-	t.Cleanup(func() { command{}.try("docker", "rmi", name) })
-	return name
-}
-
 // busyboxImage imports an image of busybox, with what else lies in the world's
 // directory "image".
 func busyboxImage(t *testing.T, w *runWorld, name string) {
@@ -345,41 +329,4 @@ func busyboxImage(t *testing.T, w *runWorld, name string) {
 func containers(t *testing.T, image string) string {
 	t.Helper()
 	return command{}.run(t, "docker", "ps", "-a", "--filter", "ancestor="+image, "--format", "{{.Names}}")
-}
-
-// TestRunDocker has run and exec use containers, and none be left.
-func TestRunDocker(t *testing.T) {
-	needRoot(t)
-	image := needImage(t)
-	w := newRunWorld(t, 0, rule("no", "deny", `"*"`, "/no"), allowAll)
-	run := []string{executable, "run", "--image", image}
-	out, errs, code := w.try(append(run, "profile.yaml", "--", "sh", "-c", "id -u; pwd; echo x > no; echo y > f; exit 5")...)
-	if code != 5 || !strings.HasPrefix(out, "1000\n"+w.path("home")) || !strings.Contains(errs, "1 denied:") {
-		t.Errorf("run = %d\n%s%s", code, out, errs)
-	}
-	if got := modeOf(t, w.path("root/f")); got != "0644:0:0" {
-		t.Errorf("f made inside is %s, want it to belong to the source's owner", got)
-	}
-	if _, _, code := w.try(append(run, "--timeout", "1s", "profile.yaml", "--", "sleep", "60")...); code != 124 {
-		t.Errorf("run --timeout 1s = %d, want 124", code)
-	}
-	killed := w.cmd(context.Background(), append(run, "profile.yaml", "--", "sh", "-c", "echo up > up; sleep 60")...)
-	must(t, killed.Start())
-	eventually(t, "the command in the container", func() error { _, err := os.Stat(w.path("root/up")); return err })
-	killed.Process.Kill()
-	killed.Wait()
-	w.run(t, executable, "gc")
-	m := w.mount("profile.yaml")
-	exec := []string{executable, "exec", "--image", image, "mnt", "--", "hostname"}
-	if first, second := w.run(t, exec...), w.run(t, exec...); first != second {
-		t.Errorf("exec twice was in %s and %s, want one container", first, second)
-	}
-	if left := containers(t, image); strings.Count(left, "\n") != 1 {
-		t.Errorf("containers of a live mount:\n%s, want one", left)
-	}
-	m.stop()
-	if left := containers(t, image); left != "" {
-		t.Errorf("left behind: container %s", left)
-	}
-	w.left()
 }
