@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -68,7 +69,7 @@ func (d *Docker) Exec(ctx context.Context, c Container, cmd Cmd) (Result, error)
 	started := time.Now()
 	e, err := d.startExec(ctx, c, cmd)
 	if err != nil {
-		return Result{}, fmt.Errorf("exec in %s: %w", c.Name, err)
+		return Result{}, fmt.Errorf("exec in %s: %w", c.Name, cmp.Or(d.explainEnd(ctx, c), err))
 	}
 	defer e.stream.Close()
 	err = e.wait(ctx)
@@ -76,6 +77,9 @@ func (d *Docker) Exec(ctx context.Context, c Container, cmd Cmd) (Result, error)
 	result.CutStdout, result.CutStderr = e.out.cut(), e.err.cut()
 	code, inspectErr := e.exitCode()
 	result.ExitCode = code
+	if code > 125 {
+		err = errors.Join(err, d.explainEnd(ctx, c))
+	}
 	if err = errors.Join(err, inspectErr); err != nil {
 		return result, fmt.Errorf("exec in %s: %w", c.Name, d.explain(err))
 	}
@@ -127,7 +131,7 @@ func (d *Docker) startExec(ctx context.Context, c Container, cmd Cmd) (*executio
 	}
 	created, err := d.engine.ContainerExecCreate(ctx, c.ID, options)
 	if err != nil {
-		return nil, d.explainExec(ctx, c, err)
+		return nil, d.explain(err)
 	}
 	e.id = created.ID
 	// A request that is broken off can leave a command running that nobody

@@ -61,16 +61,14 @@ func (d *Docker) explainStart(err error) error {
 	return d.explain(err)
 }
 
-// explainExec does so where there is an init, which starts, finds no program to
-// run, and ends.
-func (d *Docker) explainExec(ctx context.Context, c Container, err error) error {
-	if errdefs.IsConflict(err) {
-		found, inspectErr := d.engine.ContainerInspect(ctx, c.ID)
-		if inspectErr == nil && found.State != nil && !found.State.Running && found.State.ExitCode == 127 {
-			return d.noKeepAlive()
-		}
+// explainEnd does so where there is an init: that starts, finds no program to
+// run, and ends with the container. It returns nil for one that has not.
+func (d *Docker) explainEnd(ctx context.Context, c Container) error {
+	found, err := d.engine.ContainerInspect(ctx, c.ID)
+	if err == nil && found.State != nil && !found.State.Running && found.State.ExitCode == 127 {
+		return d.noKeepAlive()
 	}
-	return d.explain(err)
+	return nil
 }
 
 func (d *Docker) noKeepAlive() error {
