@@ -28,8 +28,8 @@ func TestDoctorWithDeadAndHangingViews(t *testing.T) {
 		t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 		return cmd.Process
 	}
-	must(t, mounted("dead").Signal(syscall.SIGKILL))
-	hanging := mounted("hanging")
+	dead, hanging := mounted("dead"), mounted("hanging") // the start of one clears what is dead
+	must(t, dead.Signal(syscall.SIGKILL))
 	must(t, hanging.Signal(syscall.SIGSTOP))
 	eventually(t, "the end of the daemon", func() error {
 		if _, err := os.ReadDir(w.path("dead")); err == nil {
