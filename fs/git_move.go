@@ -147,8 +147,12 @@ func (s *Server) pointersHold(d backing.Dir, to vpath.Path, left *int) bool {
 			continue
 		}
 		sub, err := d.DirAt(e.Name)
-		if err != nil {
+		switch err {
+		case nil:
+		case syscall.ENOTDIR, syscall.ELOOP, syscall.ENOENT:
 			continue
+		default:
+			return false
 		}
 		hold := s.pointersHold(sub, to.Join(e.Name), left)
 		sub.Close()
@@ -163,7 +167,7 @@ func (s *Server) pointersHold(d backing.Dir, to vpath.Path, left *int) bool {
 func (s *Server) pointerHolds(d backing.Dir, name string, to vpath.Path) bool {
 	_, text, errno := readGit(d, name)
 	if errno != 0 {
-		return errno == syscall.ENXIO // a directory or a link
+		return errno == syscall.ENXIO || errno == syscall.EFBIG // a directory or a link, or what git will not take
 	}
 	kind, stays := gitguard.NameOf(name), s.gitStays
 	var targets []string

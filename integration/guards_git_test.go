@@ -50,7 +50,7 @@ git submodule --quiet add ../up sub; git submodule --quiet sync; git submodule -
 git commit -q -m sub; git submodule --quiet deinit -f sub; git submodule --quiet update --init; cat sub/.git; git -C sub status --porcelain
 git mv sub moved; git commit -q -m moved; git -C moved status --porcelain; cat moved/.git
 git sparse-checkout set --cone dir; ls; git worktree add -q ../sparse -b sparse; ls ../sparse; cat .git/worktrees/sparse/config.worktree; git worktree remove ../sparse; git branch -q -D sparse; git sparse-checkout disable
-git gc -q --prune=now; git maintenance run --task=commit-graph --quiet; git fsck --strict; git pull -q --rebase origin main; git branch -m topic renamed; git branch -D -q side
+git config maintenance.auto false; git config maintenance.strategy incremental; git gc -q --prune=now; git maintenance run --task=commit-graph --quiet; git fsck --strict; git pull -q --rebase origin main; git branch -m topic renamed; git branch -D -q side
 git config --list --local | sort; git log --all --format='%H %s' | sort; git status --porcelain
 `
 
@@ -163,6 +163,10 @@ func TestGitAttacks(t *testing.T) {
 			s.attack(t, attack.script, s.view, s.m.Backing)
 			if s.owned(s.m.Backing) {
 				t.Error("git ran it on the host")
+			}
+			command{dir: s.view, env: localGit}.run(t, "bash", "-c", hostWork)
+			if s.owned(s.m.Backing) {
+				t.Error("git ran it for the host's user on the view")
 			}
 			var refused bool
 			for _, e := range s.m.events() {

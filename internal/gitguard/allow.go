@@ -68,7 +68,7 @@ branch:autosetupmerge,autosetuprebase,sort
 submodule.*:active,branch,ignore,fetchrecursesubmodules,shallow
 submodule:active,recurse,alternatelocation,alternateerrorstrategy,propagatebranches,fetchjobs
 user:name,email author:name,email committer:name,email
-pull:rebase,ff,octopus,twohead push:default,autosetupremote,followtags,recursesubmodules
+pull:rebase,ff push:default,autosetupremote,followtags,recursesubmodules
 fetch:prune,prunetags,parallel,recursesubmodules,fsckobjects,writecommitgraph,output,unpacklimit
 merge:ff,conflictstyle,renames,renamelimit,directoryrenames,autostash,log,stat,verbosity
 rebase:autosquash,autostash,updaterefs,stat,abbreviatecommands,missingcommitscheck,rebasemerges,forkpoint
@@ -76,7 +76,7 @@ commit:gpgsign,verbose,status,cleanup tag:gpgsign,sort,forcesignannotated
 status:showuntrackedfiles,submodulesummary,short,branch,relativepaths,aheadbehind,renames,showstash
 diff:algorithm,renames,renamelimit,colormoved,colormovedws,mnemonicprefix,noprefix,context,interhunkcontext,submodule,ignoresubmodules,wserrorhighlight
 log:date,decorate,follow,abbrevcommit,showroot,showsignature stash:showpatch,showstat,showincludeuntracked
-init:defaultbranch checkout:defaultremote,guess,workers worktree:guessremote rerere:enabled,autoupdate apply:whitespace,ignorewhitespace
+init:defaultbranch checkout:defaultremote,guess,workers worktree:guessremote,userelativepaths rerere:enabled,autoupdate apply:whitespace,ignorewhitespace
 am:threeway,keepcr index:version,threads,sparse,skiphash,recordendofindexentries,recordoffsettable feature:manyfiles
 gc:auto,autopacklimit,autodetach,pruneexpire,worktreepruneexpire,reflogexpire,reflogexpireunreachable,packrefs,writecommitgraph,aggressivewindow,aggressivedepth,bigpackthreshold
 maintenance:auto,strategy,autodetach maintenance.*:enabled,schedule,auto
