@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -19,9 +20,14 @@ import (
 // the backing.
 func gitWorld(t *testing.T, names ...string) *world {
 	t.Helper()
+	return gitWorldOn(t, backing.NewMemory(), names...)
+}
+
+func gitWorldOn(t *testing.T, tree *backing.Memory, names ...string) *world {
+	t.Helper()
 	guard := policy.Builtin("git", policy.BuiltinRule{Name: "all", Paths: []string{"/**"}, Ops: policy.AllOps, Decision: policy.Allow})
 	view := viewWith(t, overlay.Mount{Target: "/", Source: "/memory", Layers: append(layers(t, allowAll), overlay.Layer{Kind: "guard", Policy: guard})})
-	w := serve(t, Config{View: view, Trees: []backing.Tree{backing.NewMemory()}, Mountpoint: "/mnt/view"})
+	w := serve(t, Config{View: view, Trees: []backing.Tree{tree}, Mountpoint: "/mnt/view"})
 	w.fill(t, names...)
 	return w
 }
@@ -100,10 +106,17 @@ func TestGitConfigIsTakenOver(t *testing.T) {
 	next := evilConfig + "[user]\n\tname = A\n"
 	lock, errno := w.bear(t, "/.git/config.lock", next)
 	want(t, errno, 0, "create of the lock file")
+	if e, _ := w.walk("/.git/config.lock"); e.Valid != 0 {
+		t.Errorf("the kernel may believe in the lock file for %v, and then in the config as its new name", e.Valid)
+	}
+	told := &notices{}
+	w.Notify(told)
 	want(t, w.move(t, "link", "/.git/config.lock", "/alias"), 0, "link of the lock file")
 	alias := w.open(t, "/alias", unix.O_WRONLY)
 	want(t, w.move(t, "rename", "/.git/config.lock", "/.git/config"), 0, "rename")
 	w.wantEvents(t)
+	dir := w.at(t, "/.git")
+	eventually(t, "the kernel hears of another config", func() bool { return told.has(notice{dir, "config"}) })
 	for _, h := range []HandleID{lock, alias} {
 		if _, errno := w.Write(caller(), h, []byte("[core]\n\tpager = x"), 0, WriteIn{FromCache: h == alias}); errno != 0 {
 			t.Errorf("write to what was the lock file = %v", name(errno))
@@ -295,6 +308,78 @@ func TestGitConfigLosesOlderDescriptors(t *testing.T) {
 	}
 }
 
+// TestGitConfigIsMadeFresh where somebody has it open, and so may have it mapped,
+// or where it has a name that the view does not know of. X-01, X-05.
+func TestGitConfigIsMadeFresh(t *testing.T) {
+	w := gitWorld(t, "d/", "d/HEAD", "d/config", "d/alias=d/config")
+	w.put(t, "d/config", goodConfig)
+	alias := w.open(t, "/d/alias", unix.O_RDWR) // "/d/config" was never looked up
+	w.bring(t, "make", "objects")
+	_, errno := w.Write(caller(), alias, []byte(evilConfig), 0, WriteIn{})
+	want(t, errno, 0, "write to what was the config")
+	if got := w.content(t, "d/config"); got != goodConfig {
+		t.Errorf("the config holds %q", got)
+	}
+
+	w = gitWorld(t, "d/", "d/HEAD")
+	_, errno = w.bear(t, "/d/config", goodConfig)
+	want(t, errno, 0, "create")
+	mapped := w.at(t, "/d/config")
+	w.bring(t, "make", "objects")
+	if w.at(t, "/d/config") == mapped {
+		t.Error("what is mapped is still the config")
+	}
+}
+
+// TestGitArrivalHoldsNames: between the look at what a directory holds and the
+// arrival that makes it one of git's, nothing is made in it; and what was looked
+// at before is not opened after. X-03.
+func TestGitArrivalHoldsNames(t *testing.T) {
+	tree := backing.NewMemory()
+	var meanwhile func(op, name string)
+	tree.Fail = func(op, name string) error {
+		if act := meanwhile; act != nil && (op == "MkdirAt" || op == "OpenAt" || op == "RenameAt") {
+			meanwhile = nil
+			act(op, name)
+		}
+		return nil
+	}
+	for _, way := range []string{"make", "rename"} {
+		dir := "/" + way
+		w := gitWorldOn(t, tree, dir[1:]+"/", dir[1:]+"/objects/", dir[1:]+"/h")
+		made := make(chan syscall.Errno, 1)
+		at := w.at(t, dir)
+		meanwhile = func(string, string) {
+			go func() {
+				var o Opened
+				errno := w.Create(caller(), at, "config", unix.O_RDWR, 0o644, new(Entry), &o)
+				w.Release(o.Handle)
+				made <- errno
+			}()
+			select {
+			case errno := <-made:
+				made <- errno
+			case <-time.After(50 * time.Millisecond): // it waits, as it should
+			}
+		}
+		if way == "make" {
+			want(t, w.Mkdir(caller(), at, "refs", 0o755, new(Entry)), 0, "mkdir")
+		} else {
+			want(t, w.move(t, "rename", dir+"/h", dir+"/HEAD"), 0, "rename")
+		}
+		want(t, <-made, syscall.EACCES, "create of a config meanwhile, "+way)
+	}
+
+	w := gitWorldOn(t, tree, "e/", "e/HEAD")
+	w.put(t, "e/config", goodConfig)
+	n, dir := w.at(t, "/e/config"), w.at(t, "/e")
+	meanwhile = func(string, string) { w.Mkdir(caller(), dir, "objects", 0o755, new(Entry)) }
+	want(t, w.Open(caller(), n, unix.O_RDWR, new(Opened)), syscall.EACCES, "open of a config that has become one meanwhile")
+	if w.OpenHandles() != 0 {
+		t.Error("the refused open has left a handle")
+	}
+}
+
 // TestGitPointers: a pointer is written whole, and leads to where it led or to
 // what the view shows. X-03, X-09.
 func TestGitPointers(t *testing.T) {
@@ -329,7 +414,10 @@ func TestGitPointers(t *testing.T) {
 		}
 		if c.want == 0 && c.file != "/free/commondir" && !strings.HasSuffix(c.file, "/gitdir") {
 			_, errno = w.Write(caller(), h, []byte("/tmp/outside"), 0, WriteIn{})
+			want(t, errno, syscall.EACCES, "another write after "+call)
+			_, errno = w.Write(caller(), h, []byte(c.text), 0, WriteIn{})
 			want(t, errno, syscall.EACCES, "a second "+call)
+			want(t, w.Allocate(caller(), h, 0, 0, 100), syscall.EACCES, "fallocate after "+call)
 		}
 		w = gitWorld(t, append(repository(".git"), ".git/worktrees/", ".git/worktrees/x/", ".git/worktrees/x/HEAD", "sub/", "leaves>/tmp", "free/")...)
 		_, errno = w.bear(t, "/plain", c.text)
