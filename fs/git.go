@@ -45,16 +45,24 @@ func isGitDir(d backing.Dir, path vpath.Path) bool {
 	return gitguard.NamesGitDir(path.Base()) || holdsGit(d, gitguard.Other)
 }
 
-// holdsGit reports the same by what is in d, as if arriving were there too.
+// holdsGit reports the same by what is in d, as if arriving were there too. It
+// goes by the listing, for git may find a name that is listed in another spelling.
 func holdsGit(d backing.Dir, arriving gitguard.Name) bool {
-	return gitguard.HoldsGit(func(n gitguard.Name) bool {
-		return n == arriving || isThere(d, gitguard.Markers[n])
-	})
+	entries, err := d.ReadDir()
+	if err != nil {
+		return true
+	}
+	names := map[gitguard.Name]bool{arriving: true}
+	for _, e := range entries {
+		names[gitguard.NameOf(e.Name)] = true
+	}
+	return gitguard.HoldsGit(names)
 }
 
-func isThere(d backing.Dir, name string) bool {
-	_, err := d.StatAt(name)
-	return err != syscall.ENOENT
+// isWorktree reports whether git has made d for a linked worktree.
+func isWorktree(d backing.Dir) bool {
+	_, err := d.StatAt("commondir")
+	return err == nil
 }
 
 // guardMake decides whether a.op may make name in the directory n, which d is in
@@ -77,7 +85,7 @@ func (s *Server) guardMake(c *Caller, n *node, d *dirRef, name string, a access)
 	linked := a.op == policy.Symlink || a.op == policy.Link
 	switch {
 	case a.op == policy.Mkdir:
-	case kind == gitguard.ConfigWorktree && a.op == policy.Create && isThere(d, gitguard.Markers[gitguard.CommonDir]):
+	case kind == gitguard.ConfigWorktree && a.op == policy.Create && isWorktree(d):
 		// git worktree add copies it; what is written is checked.
 	case kind.Configures():
 		return s.refuseGit(c, a, configMessage)

@@ -53,7 +53,7 @@ func (s *Server) gitFile(n *node) (gitFile, bool) {
 			return f, true
 		}
 		guarded := isGitDir(d, f.dir)
-		f.copy = f.kind == gitguard.ConfigWorktree && isThere(d, gitguard.Markers[gitguard.CommonDir])
+		f.copy = f.kind == gitguard.ConfigWorktree && isWorktree(d)
 		d.release()
 		if guarded {
 			return f, true

@@ -139,10 +139,12 @@ func TestGitConfigIsTakenOver(t *testing.T) {
 // give it another name, but for git's own way; and git's own with what is not on
 // the list..
 func TestGitConfigRefusals(t *testing.T) {
-	for _, dir := range []string{".git", "bare", "tree"} {
+	for _, dir := range []string{".git", "bare", "tree", "folded"} {
 		names := repository(dir)
 		if dir == "tree" {
 			names = append(names[:2:2], "tree/commondir") // as git worktree add makes it
+		} else if dir == "folded" {
+			names = []string{"folded/", "folded/HEAD", "folded/OBJECTS/", "folded/Refs/"}
 		}
 		for _, base := range []string{"config", "config.worktree", "CONFIG"} {
 			w := gitWorld(t, append(names, dir+"/other", "link>x")...)

@@ -171,15 +171,11 @@ func TestHoldsGit(t *testing.T) {
 		{nil, false}, {[]Name{Head}, false}, {[]Name{Objects}, false}, {[]Name{Head, Refs}, false}, {[]Name{CommonDir, Objects}, false},
 		{[]Name{Head, Objects}, true}, {[]Name{Refs, Objects}, true}, {[]Name{Head, CommonDir}, true},
 	} {
-		got := HoldsGit(func(n Name) bool {
-			for _, have := range c.names {
-				if have == n {
-					return true
-				}
-			}
-			return false
-		})
-		if got != c.want {
+		has := map[Name]bool{}
+		for _, n := range c.names {
+			has[n] = true
+		}
+		if got := HoldsGit(has); got != c.want {
 			t.Errorf("HoldsGit of %v = %t, want %t", c.names, got, c.want)
 		}
 	}

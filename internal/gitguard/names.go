@@ -60,12 +60,9 @@ func NamesGitDir(base string) bool { return strings.HasSuffix(vpath.Fold(base), 
 
 // HoldsGit reports whether git takes a directory for one of its own, or for what
 // a commondir leads to, by the names that are in it.
-func HoldsGit(has func(Name) bool) bool {
-	return has(Objects) && (has(Refs) || has(Head)) || has(Head) && has(CommonDir)
+func HoldsGit(has map[Name]bool) bool {
+	return has[Objects] && (has[Refs] || has[Head]) || has[Head] && has[CommonDir]
 }
-
-// Markers are the names that HoldsGit asks for, as git looks for them.
-var Markers = map[Name]string{Head: "HEAD", Objects: "objects", Refs: "refs", CommonDir: "commondir"}
 
 // Sample reports whether a file in a directory of hooks is one that git never
 // runs, whatever the backing takes its name for.
