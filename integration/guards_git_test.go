@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -240,5 +241,25 @@ func TestGitConfigRace(t *testing.T) {
 		if err != nil {
 			must(t, os.Remove(lock))
 		}
+	}
+}
+
+// TestGitGuardUnprivileged: a user's own daemon makes fresh files as well.
+func TestGitGuardUnprivileged(t *testing.T) {
+	needRoot(t)
+	w := newWorld(t)
+	must(t, os.Chown(w.path("root"), 1000, 1000))
+	m := w.mount(w.profile("root: ./root\n"), asUser(1000))
+	user := command{dir: m.Path, uid: 1000, env: localGit}
+	user.run(t, "bash", "-ec", `
+git init -q r; cd r; git config user.name x; git commit -q --allow-empty -m x; git remote add o ../r
+git clone -q . ../c; git worktree add -q ../w; git -C ../w status
+! git config core.fsmonitor x
+`)
+	m.wantEvent("rename", "/r/.git/config.lock", "builtin:guard:git")
+	st, err := os.Stat(m.Backing + "/r/.git/config")
+	must(t, err)
+	if got := st.Sys().(*syscall.Stat_t).Uid; got != 1000 || st.Mode() != 0o644 {
+		t.Errorf("config belongs to %d with mode %v, want 1000 and 0644", got, st.Mode())
 	}
 }
