@@ -57,5 +57,11 @@ func TestDoctorWithDeadAndHangingViews(t *testing.T) {
 		t.Errorf("doctor names no record of the daemon that was killed:\n%s", out)
 	}
 	w.run(t, executable, "gc")
+	eventually(t, "the end of the daemon that was unmounted", func() error {
+		if left := daemons(w.Dir); len(left) > 0 {
+			return fmt.Errorf("processes %v", left)
+		}
+		return nil
+	})
 	w.left()
 }

@@ -19,8 +19,10 @@ import (
 // and whose view nobody serves, and networks without a container; a dry run
 // only tells them. It asks lives after it has listed them, with the state
 // directory of whoever made the container, which may be another one than that
-// of the settings. Unlike Sweep it leaves containers of other settings alone,
-// and needs no image. It goes on after an error and returns all of them.
+// of the settings. What was made on another host is left alone, unless the engine
+// is this one's and shows that its view is dead. Unlike Sweep it leaves containers
+// of other settings alone, and needs no image. It goes on after an error and
+// returns all of them.
 func (d *Docker) Collect(ctx context.Context, lives func(session, stateDir string) bool, dryRun bool) ([]Swept, error) {
 	mine := filters.NewArgs(
 		filters.Arg("label", labelRunner+"=true"), filters.Arg("label", labelInstance+"="+d.settings.Instance))
@@ -49,14 +51,14 @@ func (d *Docker) Collect(ctx context.Context, lives func(session, stateDir strin
 		if len(c.Names) > 0 {
 			name = strings.TrimPrefix(c.Names[0], "/")
 		}
-		if proves(c) || lives(c.Labels[labelSession], c.Labels[labelState]) || d.served(ctx, c.ID) {
+		if proves(c) || lives(c.Labels[labelSession], c.Labels[labelState]) || d.served(ctx, c.ID, d.foreign(c.Labels)) {
 			live[name], live[c.HostConfig.NetworkMode] = true, true
 			continue
 		}
 		remove(Swept{"container " + name, "its view is gone"}, func() error { return d.sweepOne(ctx, c.ID, name) })
 	}
 	for _, n := range on {
-		if !live[n.Name] {
+		if !live[n.Name] && !d.foreign(n.Labels) {
 			remove(Swept{"network " + n.Name, "no container is on it"}, func() error { return d.collectNetwork(ctx, n.Name) })
 		}
 	}
@@ -66,22 +68,29 @@ func (d *Docker) Collect(ctx context.Context, lives func(session, stateDir strin
 	return gone, errors.Join(errs...)
 }
 
-// served reports whether somebody answers for a view that the container sees. A
-// daemon in a container of its own has its records where lives may not look.
-func (d *Docker) served(ctx context.Context, id string) bool {
+// foreign reports whether what has those labels was made where the records are
+// others than those that lives looks into, on an engine that is elsewhere.
+func (d *Docker) foreign(labels map[string]string) bool {
+	return d.elsewhere && labels[labelHost] != hostname()
+}
+
+// served reports whether somebody answers for a view that the container sees, or
+// otherwise where that cannot be seen. A daemon in a container of its own has its
+// records where lives may not look.
+func (d *Docker) served(ctx context.Context, id string, otherwise bool) bool {
 	c, err := d.engine.ContainerInspect(ctx, id)
 	if err != nil || c.State == nil || c.State.Pid == 0 {
-		return false
+		return otherwise
 	}
 	proc := fmt.Sprintf("/proc/%d/", c.State.Pid)
 	text, err := os.Open(proc + "mountinfo")
 	if err != nil {
-		return false
+		return otherwise
 	}
 	defer text.Close()
 	table, err := mountinfo.Parse(text)
 	if err != nil || ownContainer(table) != c.ID {
-		return false // a process of this number, but not the engine's
+		return otherwise // a process of this number, but not the engine's
 	}
 	for _, m := range table {
 		if m.Ours() && !mountinfo.Dead(proc+"root"+m.Point) {

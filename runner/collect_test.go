@@ -98,3 +98,23 @@ func TestCollectLetsProofsEnd(t *testing.T) {
 		t.Errorf("proves of a young one, an old one and a session's = %t, %t, %t, want true, false, false", proves(young), proves(old), proves(session))
 	}
 }
+
+// What another host has made on a shared engine is its own business: its records
+// are there, and here nothing says whether its views live.
+func TestCollectLeavesOtherHostsAlone(t *testing.T) {
+	d, f, dead := collectible(t)
+	for _, c := range f.containers {
+		c.Config.Labels[labelHost] = "another"
+	}
+	for _, n := range f.networks {
+		n.Labels[labelHost] = "another"
+	}
+	d.elsewhere = true
+	if swept, err := d.Collect(t.Context(), isLive, false); err != nil || len(swept) != 0 || len(f.containers) != 4 {
+		t.Errorf("Collect of what another host made = %q, %v, want nothing", told(swept), err)
+	}
+	d.elsewhere = false // the engine is this host's, and it was made in a container here
+	if swept, err := d.Collect(t.Context(), isLive, false); err != nil || !slices.Equal(told(swept), dead) {
+		t.Errorf("Collect on the engine's own host = %q, %v, want %q", told(swept), err, dead)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,10 +19,18 @@ const (
 	labelSession  = labelPrefix + "session"
 	labelInstance = labelPrefix + "instance"
 	labelState    = labelPrefix + "state" // the state directory of whoever made it
+	labelHost     = labelPrefix + "host"  // the name of the host that it ran on
 	labelImage    = labelPrefix + "image.id"
 	labelMounts   = labelPrefix + "mounts"
 	labelFiltered = labelPrefix + "filtered" // of a network
 )
+
+// hostname tells processes apart that share an engine and see other records. It
+// is empty where there is none.
+func hostname() string {
+	name, _ := os.Hostname()
+	return name
+}
 
 // settingLabels are the labels that follow from the settings alone.
 func (s Settings) settingLabels(imageID string) map[string]string {
@@ -50,7 +59,7 @@ func (s Settings) settingLabels(imageID string) map[string]string {
 func (s Settings) labels(spec Spec, imageID string, binds []mount.Mount) map[string]string {
 	labels := s.settingLabels(imageID)
 	labels[labelSession] = spec.Session
-	labels[labelState] = s.StateDir
+	labels[labelState], labels[labelHost] = s.StateDir, hostname()
 	labels[labelPrefix+"user"] = spec.User
 	labels[labelPrefix+"dir"] = spec.Dir
 	labels[labelMounts] = describe(binds)

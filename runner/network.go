@@ -107,7 +107,7 @@ func (d *Docker) createNetwork(ctx context.Context, p *plan, o network.CreateOpt
 	if !errdefs.IsNotFound(err) {
 		return bridge, d.explain(err)
 	}
-	labels := map[string]string{labelRunner: "true", labelInstance: d.settings.Instance, labelState: d.settings.StateDir}
+	labels := map[string]string{labelRunner: "true", labelInstance: d.settings.Instance, labelState: d.settings.StateDir, labelHost: hostname()}
 	for k, v := range o.Labels {
 		labels[k] = v
 	}

@@ -103,12 +103,8 @@ func texts(list []strictyaml.String) []string {
 	return words
 }
 
-// dockerInstance keeps the containers of users and hosts apart who share an
-// engine.
-func dockerInstance() string {
-	host, _ := os.Hostname() // without one, hosts are not kept apart
-	return fmt.Sprintf("run-%d@%s", os.Geteuid(), host)
-}
+// dockerInstance keeps the containers of users apart who share an engine.
+func dockerInstance() string { return fmt.Sprintf("run-%d", os.Geteuid()) }
 
 // usable says why containers cannot be used. Nobody has asked for one unless
 // wanted is set, the profile has docker.enabled, or an image is named.
