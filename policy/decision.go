@@ -86,5 +86,5 @@ var (
 	NoApprover    = &Rule{Name: "builtin:no-approver", Ops: AllOps, Message: "the rule asks for approval and nobody is connected to give it"}
 	Device        = &Rule{Name: "builtin:device", Ops: AllOps, Message: "device files cannot be made or opened in a view"}
 	GitContent    = &Rule{Name: "builtin:guard:git", Ops: ChangeOps, Message: "git would run or read this on the host"}
-	SymlinkEscape = &Rule{Name: "builtin:symlink", Ops: Readlink.Set() | Symlink.Set(), Message: "the link's target leaves the view"}
+	SymlinkEscape = &Rule{Name: "builtin:symlink", Ops: Readlink.Set() | Symlink.Set(), Message: "the link's target leaves the view, or the profile rejects all links"}
 )

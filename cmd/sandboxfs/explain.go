@@ -71,7 +71,35 @@ func explain(name, config, op, path string) (explained, error) {
 		return explained{}, err
 	}
 	host, _ := b.view.HostPath(at)
-	return explained{b.view.Explain(at, operation), p.Dir(), host, inSandbox(p, at)}, nil
+	e := b.view.Explain(at, operation)
+	if rule := beyond(p, b.view, at, operation); rule != nil && e.Verdict.Decision.Permits() {
+		e = refusedBy(rule, e)
+	}
+	return explained{e, p.Dir(), host, inSandbox(p, at)}, nil
+}
+
+// beyond returns the rule by which the server refuses what every policy allows,
+// nil if there is none that the path alone tells.
+func beyond(p *profile.Profile, view *overlay.View, path vpath.Path, op policy.Op) *policy.Rule {
+	switch {
+	case policy.DeleteOps.Has(op) && view.Pinned(path):
+		return policy.Mountpoint
+	case policy.SymlinkEscape.Ops.Has(op) && p.Symlinks == profile.SymlinksReject:
+		return policy.SymlinkEscape
+	}
+	return nil
+}
+
+// refusedBy returns e with the verdict of a rule that stands in no policy.
+func refusedBy(rule *policy.Rule, e overlay.Explanation) overlay.Explanation {
+	e.Verdict = policy.Verdict{Decision: rule.Decision, Rule: rule}
+	for i := range e.Names {
+		e.Names[i].Decides = false
+		for j := range e.Names[i].Layers {
+			e.Names[i].Layers[j].Decides = false
+		}
+	}
+	return e
 }
 
 func unknownOp(op string) error {
@@ -151,36 +179,4 @@ func (e explained) ruleName(r *policy.Rule) string {
 		return oneLine(r.Name)
 	}
 	return oneLine(fmt.Sprintf("%s (%s)", r.Name, r.Pos.Short(e.dir)))
-}
-
-// cure says what to change for the operation to be allowed.
-func cure(e explained) string {
-	rule := e.Verdict.Rule
-	switch {
-	case rule == policy.Unmounted:
-		return fmt.Sprintf("add a mount with the target %s or one above it", e.Place.Path)
-	case rule == policy.ReadonlyMount:
-		return fmt.Sprintf("take readonly away from the mount %s", e.Place.Mount.Target)
-	case strings.HasPrefix(rule.Name, "builtin:guard:"):
-		return fmt.Sprintf("leave %q out of guards in the profile", strings.TrimPrefix(rule.Name, "builtin:guard:"))
-	case rule.Name == "builtin:self":
-		return "move the profile, policies and audit file out of what is mounted"
-	case rule == policy.DefaultDeny:
-		return fmt.Sprintf("add a rule with operations: [%s] and decision: allow to %s", e.Op, deciding(e))
-	case e.Verdict.Decision == policy.Ask:
-		return fmt.Sprintf("approve it, or change the rule %s to allow", e.ruleName(rule))
-	}
-	return fmt.Sprintf("change the rule %s, or put a rule before it that allows %s", e.ruleName(rule), e.Op)
-}
-
-// deciding names the policy that the verdict comes from.
-func deciding(e explained) string {
-	for _, n := range e.Names {
-		for _, l := range n.Layers {
-			if l.Decides {
-				return "the policy " + l.Policy.Name
-			}
-		}
-	}
-	return "the policy"
 }

@@ -34,7 +34,11 @@ mounts:
   - {source: cache, target: /cache, readonly: true, policy: work}
 `,
 		"pol/work.yaml": testPolicy, "proj/": "", "cache/": "",
-		"deep.yaml": "mounts: [{source: cache, target: /cache}]\nsystem_mounts: off\n",
+		"strict.yaml": "root: proj\nsymlinks: reject\nmounts: [{source: cache, target: /cache, policy: config-readonly}]\n" +
+			"zones: {drafts: {path: drafts, mode: rw, approval: {delete: blocked}}}\n",
+		"drafts/":    "",
+		"twice.yaml": "mounts: [{source: cache, target: /rw}, {source: cache, target: /ro, readonly: true}]\nsystem_mounts: off\n",
+		"deep.yaml":  "mounts: [{source: cache, target: /cache}]\nsystem_mounts: off\n",
 	})
 }
 
@@ -78,6 +82,13 @@ func TestExplainVerdicts(t *testing.T) {
 		{"deep.yaml", "list", "/", exitOK, "allow  list /  rule builtin:synthesised", ""},
 		{"deep.yaml", "mkdir", "/", exitDenied, "deny  mkdir /  rule builtin:unmounted", ""},
 		{"p.yaml", "read", "//src/../a", exitOK, "allow  read /a  rule all (", ""},
+		{"p.yaml", "rename", "/cache", exitDenied, "deny  rename /cache  rule builtin:readonly-mount", "take readonly away from the mount /cache"},
+		{"deep.yaml", "rmdir", "/cache", exitDenied, "deny  rmdir /cache  rule builtin:mountpoint", "take the mount out of the profile"},
+		{"strict.yaml", "symlink", "/l", exitDenied, "deny  symlink /l  rule builtin:symlink", "set symlinks: follow or inside in the profile"},
+		{"strict.yaml", "write", "/cache/x", exitDenied, "deny  write /cache/x  rule no-changes (builtin/", "name another policy than config-readonly in the profile"},
+		{"strict.yaml", "unlink", "/drafts/x", exitDenied, "deny  unlink /drafts/x  rule builtin:approval-delete", "give the zone /drafts mode: rw and approval: {delete: preApproved}"},
+		{"twice.yaml", "write", "/rw/x", exitDenied, "deny  write /rw/x  rule builtin:readonly-mount", "take readonly away from the mount /ro"},
+		{"proj", "create", "/.envrc", exitDenied, "deny  create /.envrc  rule builtin:guard:shell (", "write a profile with root: " + dir + "/proj and policy: workspace-rw, then leave \"shell\" out of guards in the profile"},
 	}
 	for _, tt := range tests {
 		code, stdout, stderr := cli("explain", dir+"/"+tt.profile, tt.op, tt.path)
