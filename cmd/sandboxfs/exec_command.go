@@ -26,6 +26,7 @@ func (a *app) execCommand() *cobra.Command {
 		Args:    wantsCommand("MOUNTPOINT"),
 	}
 	o.define(cmd.Flags())
+	cmd.SetFlagErrorFunc(misplaced)
 	cmd.PreRunE = func(*cobra.Command, []string) error { return o.check() }
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		o.args = args[1:]

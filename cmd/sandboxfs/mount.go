@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -71,8 +72,8 @@ func (o *mountOptions) check(flags *pflag.FlagSet) error {
 	}
 	if !flags.Changed("metrics") {
 		o.metrics = ""
-	} else if o.metrics == "" {
-		return usageError{fmt.Errorf("--metrics needs an address such as %s, or off", metrics.DefaultAddr)}
+	} else if _, _, err := net.SplitHostPort(o.metrics); err != nil && o.metrics != "off" {
+		return usageError{fmt.Errorf("--metrics %q is no address such as %s, and not off", o.metrics, metrics.DefaultAddr)}
 	}
 	return nil
 }

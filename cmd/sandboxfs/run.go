@@ -42,7 +42,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
 	root := a.rootCommand()
 	root.SetArgs(args)
-	return a.exitCode(root.Execute())
+	cmd, err := root.ExecuteC()
+	return a.exitCode(cmd.CommandPath(), err)
 }
 
 func (a *app) rootCommand() *cobra.Command {
@@ -82,8 +83,8 @@ func wants(names ...string) cobra.PositionalArgs {
 }
 
 // exitCode prints err and returns the code that it stands for. What goes wrong
-// before a command begins is a usage error.
-func (a *app) exitCode(err error) int {
+// before a command begins is a usage error, and the help of command tells more.
+func (a *app) exitCode(command string, err error) int {
 	var code status
 	var usage usageError
 	var problems strictyaml.Problems
@@ -93,7 +94,7 @@ func (a *app) exitCode(err error) int {
 	case errors.As(err, &code):
 		return int(code)
 	case !a.began, errors.As(err, &usage):
-		a.complain("%v (see sandboxfs --help)", err)
+		a.complain("%v (see %s --help)", err, command)
 		return exitUsage
 	case errors.As(err, &problems):
 		for _, p := range problems {

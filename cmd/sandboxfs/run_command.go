@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,6 +57,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags.StringVar(&o.audit, "audit", "", "append refusals and audited operations to this file, one JSON object per line")
 	flags.StringVar(&o.config, "config", "", "config that holds PROFILE when that is a name (default: the user's, then /etc/sandboxfs/config.yaml)")
 	o.jobOptions.define(flags)
+	cmd.SetFlagErrorFunc(misplaced)
 	cmd.PreRunE = func(*cobra.Command, []string) error { return o.check() }
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		o.profile, o.args = args[0], args[1:]
@@ -72,6 +74,14 @@ func (o *jobOptions) define(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.timeout, "timeout", 0, "kill CMD and all that it started after this time, such as 90s or 10m")
 }
 
+// misplaced adds what is most often wrong about a flag that is unknown.
+func misplaced(_ *cobra.Command, err error) error {
+	if strings.HasPrefix(err.Error(), "unknown ") {
+		return fmt.Errorf("%w; CMD and its flags come after --", err)
+	}
+	return err
+}
+
 // check refuses flags that make no sense.
 func (o *jobOptions) check() error {
 	switch {
@@ -83,6 +93,12 @@ func (o *jobOptions) check() error {
 		return usageError{errors.New("--image is for containers, and --backend local uses the programs of this host")}
 	case o.timeout < 0:
 		return usageError{fmt.Errorf("--timeout %v is negative", o.timeout)}
+	}
+	for _, e := range o.env {
+		name, _, given := strings.Cut(e, "=")
+		if _, here := os.LookupEnv(name); name == "" || !given && !here {
+			return usageError{fmt.Errorf("--env %s: want NAME=value, or the name of a variable that is set", e)}
+		}
 	}
 	return nil
 }
@@ -141,7 +157,9 @@ func (a *app) run(o runOptions) (err error) {
 	took := time.Since(began)
 	drained := d.drain(signals)
 	mounted = false
-	d.summarize(took)
+	if groups, _ := d.tally.list(); err == nil || len(groups) > 0 {
+		d.summarize(took)
+	}
 	if err != nil {
 		return errors.Join(err, drained)
 	}

@@ -137,10 +137,14 @@ func (j *job) run(signals <-chan os.Signal) (code int, err error) {
 		Args: j.options.args, Dir: j.dir, Timeout: j.options.timeout,
 		Stdin: j.app.stdin, Stdout: j.app.stdout, Stderr: j.app.stderr,
 	}
+	late := false
+	defer func() { // when the terminal is what it was
+		if late {
+			j.app.complain("the command was killed, as its time of %v was over", j.options.timeout)
+		}
+	}()
 	screen := j.app.screen()
-	if cmd.Env, err = j.env(screen != nil); err != nil {
-		return 0, err
-	}
+	cmd.Env = j.env(screen != nil)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	if err := endUnmounted(ctx, j.point, cancel); err != nil {
@@ -165,6 +169,7 @@ func (j *job) run(signals <-chan os.Signal) (code int, err error) {
 	var killed killedBy
 	switch {
 	case errors.Is(err, runner.ErrTimeout):
+		late = true
 		return exitTimeout, nil
 	case errors.As(err, &killed):
 		return 128 + int(killed), nil
@@ -211,7 +216,7 @@ func catchAll() chan os.Signal {
 var passedOn = []string{"TERM", "COLORTERM", "NO_COLOR", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME", "LC_COLLATE", "TZ"}
 
 // env is what a command gets besides what its sandbox sets.
-func (j *job) env(terminal bool) ([]string, error) {
+func (j *job) env(terminal bool) []string {
 	env := []string{"HOME=/tmp"} // which every sandbox may write to
 	for _, name := range passedOn {
 		if value, ok := os.LookupEnv(name); ok && (terminal || name != "TERM") {
@@ -222,20 +227,17 @@ func (j *job) env(terminal bool) ([]string, error) {
 		env = append(env, "PATH="+path)
 	}
 	for _, e := range j.options.env {
-		name, _, ok := strings.Cut(e, "=")
-		if value, here := os.LookupEnv(name); !ok && here {
-			there, has := j.places.variable(name)
+		if !strings.Contains(e, "=") {
+			there, has := j.places.variable(e)
 			if !has {
-				j.app.complain("%s is left out: the sandbox has no %s", name, value)
+				j.app.complain("%s is left out: the sandbox has no %s", e, os.Getenv(e))
 				continue
 			}
 			e = there
-		} else if !ok || name == "" {
-			return nil, usageError{fmt.Errorf("--env %s: want NAME=value, or the name of a variable that is set", e)}
 		}
 		env = append(env, e)
 	}
-	return env, nil
+	return env
 }
 
 // absoluteOnly returns a search path without what depends on the directory.

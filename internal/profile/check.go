@@ -133,5 +133,5 @@ func (r *Report) unknown(file string, data []byte) {
 		r.Problems = strictyaml.Decode(file, data, &struct{}{})
 		return
 	}
-	r.Problems.Add(strictyaml.Pos{File: file, Line: 1}, "this is no profile (root, mounts, zones), no policy (file_rules) and no config (mount_profiles)")
+	r.Problems.Add(strictyaml.Pos{File: file, Line: 1, Col: 1}, "this is no profile (root, mounts, zones), no policy (file_rules) and no config (mount_profiles)")
 }

@@ -136,9 +136,9 @@ func TestCheck(t *testing.T) {
 		{"bad.yaml", KindPolicy, []string{"1:1: a policy needs", `2:1: unknown key "file_rule"`}},
 		{"p.yaml", KindProfile, []string{"1:7: root", `2:9: there is no policy "absent"`, `3:1: unknown key "x"`}},
 		{"config.yaml", KindConfig, []string{"9:16: source"}},
-		{"other.yaml", KindUnknown, []string{"1: this is no profile"}},
+		{"other.yaml", KindUnknown, []string{"1:1: this is no profile"}},
 		{"notyaml.yaml", KindUnknown, []string{"1: not valid YAML"}},
-		{"empty.yaml", KindUnknown, []string{"1: this is no profile"}},
+		{"empty.yaml", KindUnknown, []string{"1:1: this is no profile"}},
 		{"absent.yaml", KindUnknown, []string{" no such file or directory"}},
 	}
 	for _, tt := range tests {
