@@ -91,6 +91,9 @@ func (s Settings) validate() error {
 	return s.HostPaths.validate()
 }
 
+// Reference is the image with its tag, as the engine is asked for it.
+func (s Settings) Reference() string { return s.withDefaults().image() }
+
 // image is the reference of the image.
 func (s Settings) image() string {
 	last := s.Image[strings.LastIndexByte(s.Image, '/')+1:]

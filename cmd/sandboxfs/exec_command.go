@@ -20,9 +20,9 @@ func (a *app) execCommand() *cobra.Command {
 		Use:   "exec MOUNTPOINT -- CMD…",
 		Short: "Run a further command in the container of a live view",
 		Long: "exec runs CMD in the container that belongs to the view at MOUNTPOINT. The first exec\n" +
-			"makes it, and it stays until the view is unmounted; flags that ask for another one\n" +
-			"replace it. Without an engine, each command has a sandbox of its own on the view.",
-		Example: "  sandboxfs exec --image golang:1.26 /mnt/agent -- go test ./...",
+			"makes it, and it stays until the view is unmounted; another image or network\n" +
+			"replaces it. Without an image or an engine, each command has a sandbox of its own.",
+		Example: "  sandboxfs exec --image golang:1.26 /mnt/agent -- go test ./...\n  sandboxfs exec /mnt/agent -- go vet ./...",
 		Args:    wantsCommand("MOUNTPOINT"),
 	}
 	o.define(cmd.Flags())
@@ -51,6 +51,9 @@ func (a *app) exec(o jobOptions, name string) error {
 	}
 	if o.paths, err = hostPaths(r.Config); err != nil {
 		return err
+	}
+	if o.image == "" && o.backend != "local" {
+		_, o.image, _ = r.container() // the one that was asked for last is meant still
 	}
 	signals := catchAll()
 	defer signal.Stop(signals)
@@ -113,6 +116,9 @@ func (d *dockerJob) inSession(ctx context.Context, spec runner.Spec, cmd runner.
 	for _, note := range c.Notes {
 		d.app.complain("%s", note)
 	}
+	if err := d.record.noteContainer(d.socket, d.asked); err != nil {
+		return runner.Result{}, err
+	}
 	return d.Exec(ctx, c, cmd)
 }
 
@@ -137,8 +143,8 @@ func (d *daemon) dropContainer() bool {
 	if d.record == nil {
 		return true
 	}
-	socket, err := os.ReadFile(d.record.containerMark())
-	if err != nil {
+	socket, _, ok := d.record.container()
+	if !ok {
 		return true
 	}
 	d.dropping.Lock()
@@ -146,7 +152,7 @@ func (d *daemon) dropContainer() bool {
 	if d.left {
 		return false
 	}
-	if err := removeContainer(d.record.ID, string(socket)); err != nil {
+	if err := removeContainer(d.record.ID, socket); err != nil {
 		d.say("a container of the view may be left; clear it with: sandboxfs gc (%v)", err)
 		d.left = true
 		return false

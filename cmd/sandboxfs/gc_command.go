@@ -97,8 +97,8 @@ func (c *collection) collect() {
 	c.mounts()
 	engines := map[string]bool{"": true} // by socket: whether it is done with
 	for _, r := range c.list {
-		if socket, err := os.ReadFile(r.containerMark()); err == nil {
-			engines[string(socket)] = true
+		if socket, _, ok := r.container(); ok {
+			engines[socket] = true
 		}
 	}
 	for socket := range engines {
@@ -108,8 +108,7 @@ func (c *collection) collect() {
 		if !r.dead {
 			continue
 		}
-		socket, err := os.ReadFile(r.containerMark())
-		if err == nil && !engines[string(socket)] {
+		if socket, _, ok := r.container(); ok && !engines[socket] {
 			c.errs = append(c.errs, fmt.Errorf("record %s stays, because a container of its view may be left, and no engine answers; start it and try again", r.file))
 			continue
 		}

@@ -103,15 +103,14 @@ func (a *app) mount(o mountOptions) error {
 	if err != nil {
 		return err
 	}
-	a.warn(p)
 	return a.serve(p, ready)
 }
 
-// warn prints what is wrong with a profile and no error.
-func (a *app) warn(p *plan) {
-	for _, r := range p.remarks {
+// warn says what is wrong with the profile and no error.
+func (d *daemon) warn() {
+	for _, r := range d.remarks {
 		if r.Warning {
-			a.complain("%s", remarkLine(r))
+			d.say("%s", remarkLine(r))
 		}
 	}
 }

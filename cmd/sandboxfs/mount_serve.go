@@ -57,6 +57,7 @@ func (a *app) daemon(p *plan) *daemon {
 func (a *app) serve(p *plan, ready *readiness) error {
 	d := a.daemon(p)
 	defer d.close()
+	d.warn()
 	if r, err := newRecord(record{Mountpoint: p.mountpoint, Profile: p.options.profile, Config: p.options.config}); err == nil {
 		d.keep(r)
 	} else {

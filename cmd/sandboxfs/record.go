@@ -153,9 +153,28 @@ func (r *record) remove() error {
 	return err
 }
 
-// containerMark is the file that says that the view has a container: its text
-// is the engine's socket, empty for the default one.
+// containerMark is the file that says that the view has a container: the
+// engine's socket, empty for the default one, and the image that a command line
+// named, a line each.
 func (r *record) containerMark() string { return strings.TrimSuffix(r.file, ".json") + ".container" }
+
+// noteContainer says that the view has a container, or is about to get one. An
+// image is given when there is one of it.
+func (r *record) noteContainer(socket, image string) error {
+	f, err := os.OpenFile(r.containerMark(), os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(socket + "\n" + image + "\n") // not truncated before, as others read it
+	return errors.Join(err, f.Close())
+}
+
+// container returns what noteContainer said last.
+func (r *record) container() (socket, image string, ok bool) {
+	text, err := os.ReadFile(r.containerMark())
+	lines := strings.SplitN(string(text)+"\n\n", "\n", 3)
+	return lines[0], lines[1], err == nil
+}
 
 // ground is the directory that a self-test makes its sources in.
 func (r *record) ground() string { return strings.TrimSuffix(r.file, ".json") + ".selftest" }

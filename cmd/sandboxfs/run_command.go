@@ -188,9 +188,9 @@ func (a *app) prepareRun(o runOptions) (d *daemon, err error) {
 	if err != nil {
 		return nil, errors.Join(err, r.remove())
 	}
-	a.warn(p)
 	d = a.daemon(p)
 	d.log = a.warnings()
+	d.warn()
 	d.tally = newTally()
 	d.keep(r)
 	return d, nil

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +21,7 @@ type dockerJob struct {
 	*runner.Docker
 	app   *app
 	image string
+	asked string // the image that the command line names, if it does
 	named bool   // somebody named the image
 	user  string // "uid:gid"
 	block *profile.Docker
@@ -42,7 +42,7 @@ func newDockerJob(a *app, p *profile.Profile, o jobOptions, r *record) (*dockerJ
 	}
 	var err error
 	d := &dockerJob{
-		app: a, record: r, image: s.Image, named: named, rooted: o.paths.Root != "", user: runner.DefaultUser, block: p.Docker, socket: s.SocketPath,
+		app: a, record: r, image: s.Reference(), asked: o.image, named: named, rooted: o.paths.Root != "", user: runner.DefaultUser, block: p.Docker, socket: s.SocketPath,
 	}
 	if p.Owner != nil {
 		d.user = fmt.Sprintf("%d:%d", p.Owner.UID, p.Owner.GID)
@@ -70,9 +70,7 @@ func dockerSettings(d *profile.Docker, image string, paths runner.HostPaths) (s 
 			s.Image, s.Tag = d.Image.V, d.Tag.V
 		}
 	}
-	named = s.Image != ""
-	s.Image = cmp.Or(s.Image, "sandboxfs-sandbox")
-	return s, named
+	return s, s.Image != ""
 }
 
 // allowsLocal reports whether the block lets containers of user reach what the
@@ -130,7 +128,8 @@ func (d *dockerJob) usable(wanted bool) error {
 // run runs cmd in the container of the view, or in one of its own.
 func (d *dockerJob) run(ctx context.Context, spec runner.Spec, cmd runner.Cmd) (runner.Result, error) {
 	// Before there is a container, so that whoever unmounts or clears up knows.
-	if err := os.WriteFile(d.record.containerMark(), []byte(d.socket), 0o600); err != nil {
+	_, before, _ := d.record.container()
+	if err := d.record.noteContainer(d.socket, before); err != nil {
 		return runner.Result{}, err
 	}
 	paths, err := d.FindHostPaths(ctx)

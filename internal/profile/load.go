@@ -1,9 +1,12 @@
 package profile
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/sandboxfs/sandboxfs/configs"
 	"github.com/sandboxfs/sandboxfs/internal/strictyaml"
@@ -72,7 +75,9 @@ func Find(arg, config string) (*Profile, strictyaml.Problems) {
 // read returns what stands at the path at, which positions call file.
 func read(file, at string) (data []byte, problems strictyaml.Problems) {
 	data, err := os.ReadFile(at)
-	if err != nil {
+	if errors.Is(err, unix.EISDIR) {
+		problems.Add(strictyaml.Pos{File: file}, "is a directory; name the file in it that is meant")
+	} else if err != nil {
 		problems.Add(strictyaml.Pos{File: file}, "%v", reason(err))
 	}
 	return data, problems
