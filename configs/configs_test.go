@@ -192,9 +192,9 @@ func TestWorkspace(t *testing.T) {
 	build(t, p)
 }
 
-// TestExamples has every example serve as it stands.
+// TestExamples has every example serve as it stands, without a warning.
 func TestExamples(t *testing.T) {
-	for _, key := range []string{"PROJECT", "WORKSPACE", "AGENT_CONFIG", "DRAFTS"} {
+	for _, key := range []string{"PROJECT", "WORKSPACE", "AGENT_CONFIG", "DRAFTS", "REFERENCE"} {
 		t.Setenv(key, t.TempDir())
 	}
 	files, err := filepath.Glob("examples/*.yaml")
@@ -207,20 +207,26 @@ func TestExamples(t *testing.T) {
 			if problems != nil {
 				t.Fatal(problems)
 			}
-			build(t, p)
+			for _, r := range build(t, p) {
+				if r.Warning {
+					t.Errorf("%s: warning: %s", r.Pos, r.Message)
+				}
+			}
 		})
 	}
 }
 
-func build(t *testing.T, p *profile.Profile) {
+func build(t *testing.T, p *profile.Profile) []profile.Remark {
 	t.Helper()
 	lib, problems := p.Library()
 	if problems != nil {
 		t.Fatal(problems)
 	}
-	if _, _, problems := p.Build(lib); problems != nil {
+	_, remarks, problems := p.Build(lib)
+	if problems != nil {
 		t.Fatal(problems)
 	}
+	return remarks
 }
 
 func TestPoliciesAreNamedByTheirFile(t *testing.T) {
