@@ -77,6 +77,7 @@ func (b *builder) mount(m Mount) overlay.Mount {
 		zone, err := overlay.ZoneMount(*m.Zone)
 		if err != nil {
 			b.problems.Add(m.Pos, "%v", err)
+			return row
 		}
 		row, first = zone, zone.Layers
 		row.Kind = m.Kind

@@ -46,16 +46,17 @@ func (v *validator) owner(e *ownerEntry) *Owner {
 	return &Owner{UID: uint32(e.UID.V), GID: uint32(e.GID.V)}
 }
 
-// oneOf reports a word that is none of those that key knows.
-func (v *validator) oneOf(key string, s strictyaml.String, words ...string) {
+// oneOf reports a word that is none of those that key knows, and whether it is one.
+func (v *validator) oneOf(key string, s strictyaml.String, words ...string) bool {
 	if slices.Contains(words, s.V) {
-		return
+		return true
 	}
 	hint := ""
 	if near, ok := strictyaml.Nearest(s.V, words); ok {
 		hint = " (did you mean " + near + "?)"
 	}
 	v.problems.Add(s.Pos, "%s: %q is none of %s%s", key, s.V, strings.Join(words, ", "), hint)
+	return false
 }
 
 func (v *validator) policyName(key string, s strictyaml.String) {

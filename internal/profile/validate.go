@@ -161,10 +161,10 @@ func (v *validator) mount(e mountEntry) []Mount {
 }
 
 func (v *validator) zone(name string, e zoneEntry) []Mount {
-	v.oneOf("mode", e.Mode, string(overlay.ModeRO), string(overlay.ModeRW))
+	known := v.oneOf("mode", e.Mode, string(overlay.ModeRO), string(overlay.ModeRW))
 	approvals := []string{string(overlay.ApprovalPre), string(overlay.ApprovalAsk), string(overlay.ApprovalBlocked)}
-	v.oneOf("write", e.Approval.Write, approvals...)
-	v.oneOf("delete", e.Approval.Delete, approvals...)
+	known = v.oneOf("write", e.Approval.Write, approvals...) && known
+	known = v.oneOf("delete", e.Approval.Delete, approvals...) && known
 	if !e.Path.Set() {
 		v.problems.Add(e.Pos, "zone %s needs a path", name)
 		return nil
@@ -179,7 +179,7 @@ func (v *validator) zone(name string, e zoneEntry) []Mount {
 		v.problems.Add(e.Pos, "zone %q: the name is shown below / and must be one plain name", name)
 		return nil
 	}
-	if !v.take(target, e.Pos) || !found {
+	if !v.take(target, e.Pos) || !found || !known {
 		return nil
 	}
 	return []Mount{{
