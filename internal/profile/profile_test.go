@@ -168,7 +168,10 @@ func TestProblems(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, problems := from(dir, tt.text)
+			p, problems := from(dir, tt.text)
+			p.File = dir + "/p.yaml"
+			library, _ := p.Library()
+			p.Build(library) // as check does, for what is wrong besides: it must bear what is left
 			got := strings.ReplaceAll(strings.Join(messages(problems), "\n"), dir, "%DIR%")
 			if want := strings.Join(tt.want, "\n"); got != want {
 				t.Errorf("problems of\n%s\ngot:\n%s\nwant:\n%s", tt.text, got, want)
