@@ -166,6 +166,21 @@ func TestUnprivilegedDaemon(t *testing.T) {
 	}
 }
 
+// A user whose files are shown as another's is told why they cannot be read.
+func TestUnprivilegedOwner(t *testing.T) {
+	needRoot(t)
+	w := newWorld(t)
+	w.write("root/f", "x")
+	must(t, os.Chmod(w.path("root/f"), 0o600))
+	m := w.mount(w.profile("root: ./root\nowner: {uid: 1234, gid: 1234}\n"), asUser(1000))
+	if _, _, code := (command{dir: m.Path, uid: 1000}).try("cat", "f"); code == 0 {
+		t.Error("cat f by the user whose file is shown as another's = ok, want a refusal")
+	}
+	if want := "note: owner shows the files of user 1000 as those of 1234"; !strings.Contains(m.output.text(), want) {
+		t.Errorf("mount says\n%s\nwant %q", m.output.text(), want)
+	}
+}
+
 // TestOwner has the owner of the source be shown as another user, and what that
 // user makes belong to the source's owner.
 func TestOwner(t *testing.T) {

@@ -37,6 +37,9 @@ func (d *daemon) mountView(recorder fs.Recorder) error {
 	if !others && d.tally == nil {
 		d.say("note: only this user sees the view, because user_allow_other is not set in %s", fuseConf)
 	}
+	if uid := os.Geteuid(); uid != 0 && d.owner != nil && int(d.owner.UID) != uid && d.tally == nil {
+		d.say("note: owner shows the files of user %d as those of %d: user %[1]d is refused what their mode keeps from others", uid, d.owner.UID)
+	}
 	d.onClose(d.closeServer)
 	go func() {
 		err := d.mount.Serve()
