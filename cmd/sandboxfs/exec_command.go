@@ -25,7 +25,7 @@ func (a *app) execCommand() *cobra.Command {
 		Example: "  sandboxfs exec --image golang:1.26 /mnt/agent -- go test ./...\n  sandboxfs exec /mnt/agent -- go vet ./...",
 		Args:    wantsCommand("MOUNTPOINT"),
 	}
-	o.define(cmd.Flags())
+	o.define(cmd)
 	cmd.SetFlagErrorFunc(misplaced)
 	cmd.PreRunE = func(*cobra.Command, []string) error { return o.check() }
 	cmd.RunE = func(_ *cobra.Command, args []string) error {

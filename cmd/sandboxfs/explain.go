@@ -26,6 +26,8 @@ func (a *app) explainCommand() *cobra.Command {
 			"Operations: " + strings.ReplaceAll(policy.AllOps.String(), ",", ", ") + ".",
 		Example: "  sandboxfs explain profile.yaml write /src/.env",
 		Args:    wants("PROFILE", "OP", "PATH"),
+
+		ValidArgsFunction: completeOperation,
 		RunE: func(_ *cobra.Command, args []string) error {
 			e, err := explain(args[0], config, args[1], args[2])
 			if err != nil {

@@ -53,6 +53,7 @@ func (a *app) mountCommand() *cobra.Command {
 	flags.StringVar(&o.audit, "audit", "", "append refusals and audited operations to this file, one JSON object per line")
 	flags.StringVar(&o.logFormat, "log-format", "text", "text or json")
 	flags.BoolVar(&o.background, "background", false, "return once the view answers, and go on in the background")
+	words(cmd, "log-format", "text", "json")
 	cmd.PreRunE = func(*cobra.Command, []string) error { return o.check(flags) }
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		o.profile, o.mountpoint = args[0], args[1]

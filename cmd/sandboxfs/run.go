@@ -48,8 +48,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "sandboxfs",
-		Short: "A file system to put under an agent: every operation is checked against policies",
+		Use:     "sandboxfs",
+		Version: version,
+		Short:   "A file system to put under an agent: every operation is checked against policies",
 		Long: "sandboxfs serves directories of the host as one file system, and checks every\n" +
 			"operation on it against policies written in YAML.",
 		SilenceErrors:     true,
@@ -62,7 +63,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.SetErr(a.stderr)
 	root.AddCommand(
 		a.mountCommand(), a.umountCommand(), a.checkCommand(), a.explainCommand(),
-		a.runCommand(), a.execCommand(), a.gcCommand(), a.resolveCommand(), a.selftestCommand(), a.doctorCommand(), a.versionCommand(),
+		a.runCommand(), a.execCommand(), a.gcCommand(), a.resolveCommand(), a.selftestCommand(), a.doctorCommand(), a.completionCommand(), a.versionCommand(),
 	)
 	return root
 }

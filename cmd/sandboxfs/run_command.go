@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
 	"github.com/sandboxfs/sandboxfs/runner"
@@ -56,7 +55,7 @@ func (a *app) runCommand() *cobra.Command {
 	flags.StringVar(&o.at, "at", "", "mount at this empty directory, which CMD sees at the same path")
 	flags.StringVar(&o.audit, "audit", "", "append refusals and audited operations to this file, one JSON object per line")
 	flags.StringVar(&o.config, "config", "", "config that holds PROFILE when that is a name (default: the user's, then /etc/sandboxfs/config.yaml)")
-	o.jobOptions.define(flags)
+	o.jobOptions.define(cmd)
 	cmd.SetFlagErrorFunc(misplaced)
 	cmd.PreRunE = func(*cobra.Command, []string) error { return o.check() }
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
@@ -66,12 +65,15 @@ func (a *app) runCommand() *cobra.Command {
 	return cmd
 }
 
-func (o *jobOptions) define(flags *pflag.FlagSet) {
+func (o *jobOptions) define(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.StringVar(&o.backend, "backend", "", "docker or local (default: docker if an image is named and an engine answers, else local)")
 	flags.StringArrayVar(&o.env, "env", nil, "set a variable: NAME=value, or NAME for the value that it has here; may be repeated")
 	flags.StringVar(&o.image, "image", "", "image of the container (default: that of the profile)")
 	flags.StringVar(&o.network, "network", "", "off, isolated (the internet alone; docker only) or local (what the host reaches) (default off, or what the profile lets a container have)")
 	flags.DurationVar(&o.timeout, "timeout", 0, "kill CMD and all that it started after this time, such as 90s or 10m")
+	words(cmd, "backend", "docker", "local")
+	words(cmd, "network", "off", "isolated", "local")
 }
 
 // misplaced adds what is most often wrong about a flag that is unknown.

@@ -62,9 +62,10 @@ func TestUsage(t *testing.T) {
 	}{
 		{[]string{}, exitOK, "sandboxfs serves directories", ""},
 		{[]string{"--help"}, exitOK, "sandboxfs serves directories", ""},
+		{[]string{"--version"}, exitOK, "sandboxfs version " + version, ""},
 		{[]string{"mount", "--help"}, exitOK, "mount serves the view", ""},
 		{[]string{"frob"}, exitUsage, "", "sandboxfs: unknown command \"frob\" for \"sandboxfs\" (see sandboxfs --help)\n"},
-		{[]string{"completion"}, exitUsage, "", "sandboxfs: unknown command \"completion\" for \"sandboxfs\" (see sandboxfs --help)\n"},
+		{[]string{"completion", "tcsh"}, exitUsage, "", "sandboxfs: there is no completion for \"tcsh\", but for bash, zsh, fish and powershell (see sandboxfs completion --help)\n"},
 		{[]string{"version", "--frob"}, exitUsage, "", "sandboxfs: unknown flag: --frob (see sandboxfs version --help)\n"},
 		{[]string{"mount", "p.yaml"}, exitUsage, "", "sandboxfs: mount wants PROFILE MOUNTPOINT, not 1 argument (see sandboxfs mount --help)\n"},
 		{[]string{"umount"}, exitUsage, "", "sandboxfs: umount wants MOUNTPOINT, not 0 arguments (see sandboxfs umount --help)\n"},
