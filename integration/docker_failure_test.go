@@ -87,7 +87,8 @@ func (e *engine) start() {
 	e.t.Helper()
 	at := func(name string) string { return filepath.Join(e.dir, name) }
 	var out output
-	e.cmd = exec.Command("dockerd", "--data-root", at("data"), "--exec-root", at("exec"), "--pidfile", at("pid"),
+	// Without a bridge it would delete that of the machine's own engine.
+	e.cmd = exec.Command("unshare", "--net", "dockerd", "--data-root", at("data"), "--exec-root", at("exec"), "--pidfile", at("pid"),
 		"-H", "unix://"+e.socket, "--bridge=none", "--iptables=false", "--ip6tables=false", "--storage-driver=vfs")
 	e.cmd.Stdout, e.cmd.Stderr = &out, &out
 	e.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGTERM}

@@ -261,6 +261,10 @@ func (m *model) expectHeld(s *step) (e expected, apply func(), want *answered) {
 		apply = func() { *slot = nil }
 	case "fread":
 		e.asked(m.held(h, "read"))
+		var end expected // the kernel asks for the size to find the end
+		end.asked(m.heldByAny(h, "stat"))
+		e.may = append(append(e.may, end.must...), end.may...)
+		e.ruled = append(e.ruled, end.ruled...)
 		if h.object.content == "" {
 			e.may, e.must = e.must, nil // the kernel knows where the end is, and may not ask
 		}

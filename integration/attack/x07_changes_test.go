@@ -135,7 +135,6 @@ func TestX07_SetGroupIDOfOwner(t *testing.T) {
 // TestX07_AccessControlList reads and writes as somebody whom only a list keeps
 // from it: a view must not show more rights than there are.
 func TestX07_AccessControlList(t *testing.T) {
-	t.Skip("known to fail: access control lists of the host are not honoured (docs/semantics.md, known limits)")
 	needRoot(t)
 	w := newWorld(t)
 	f := w.write("root/f", "text")

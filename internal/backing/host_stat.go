@@ -28,7 +28,11 @@ func statx(fd int, name string) (Stat, error) {
 	if errno != 0 {
 		return Stat{}, errno
 	}
-	return statOf(&stx), nil
+	st := statOf(&stx)
+	if listsMatter {
+		st.Mode = underList(fd, &path[0], st.Mode)
+	}
+	return st, nil
 }
 
 func statOf(stx *unix.Statx_t) Stat {
