@@ -70,11 +70,11 @@ func isWorktree(d backing.Dir) bool {
 func (s *Server) guardMake(c *Caller, n *node, d *dirRef, name string, a access) syscall.Errno {
 	path := s.pathOf(n)
 	kind := gitguard.NameOf(name)
-	if kind == gitguard.Other && gitguard.NameOf(path.Base()) != gitguard.Hooks || !s.gitOn(path) {
+	if kind == gitguard.Other && !gitguard.NameOf(path.Base()).Closed() || !s.gitOn(path) {
 		return 0
 	}
-	if s.isHook(n, name) {
-		return s.refuseGit(c, a, hookMessage)
+	if closed := s.closes(n, name); closed.Closed() {
+		return s.refuseGit(c, a, "%s", messages[closed])
 	}
 	if errno := s.guardArrival(c, n, d.Dir, path, kind, a); errno != 0 {
 		return errno
@@ -89,39 +89,51 @@ func (s *Server) guardMake(c *Caller, n *node, d *dirRef, name string, a access)
 		// git worktree add copies it; what is written is checked.
 	case kind.Configures():
 		return s.refuseGit(c, a, configMessage)
-	case linked && (kind.Pointer() || kind == gitguard.Hooks || kind == gitguard.Store):
+	case linked && (kind.Pointer() || kind.Closed() || kind == gitguard.Store):
 		return s.refuseGit(c, a, "%s is no link where git looks for it", path.Join(name))
 	}
 	return 0
 }
 
+// messages say why nothing is made in a closed directory.
+var messages = map[gitguard.Name]string{
+	gitguard.Hooks:   "git would run this hook on the host",
+	gitguard.Remotes: "git would take an address from this file that nobody has checked; use git remote",
+}
+
 const (
-	hookMessage   = "git would run this hook on the host"
+	emptyMessage  = "%s holds what git would take instructions from on the host"
 	configMessage = "git's configuration is written in no other way than git's own, a lock file renamed onto it; use git config"
 )
 
-// namedHooks reports whether git could look for hooks in a directory, by its name.
-func (s *Server) namedHooks(n *node) bool {
-	return gitguard.NameOf(s.pathOf(n).Base()) == gitguard.Hooks
+// namedClosed reports whether git could read instructions in a directory, by its
+// name.
+func (s *Server) namedClosed(n *node) bool {
+	return gitguard.NameOf(s.pathOf(n).Base()).Closed()
 }
 
-// isHook reports whether git would run a file of that name in the directory n.
-func (s *Server) isHook(n *node, name string) bool {
+// closes returns which closed directory n is to git, if it would read a file of
+// that name in it; else Other.
+func (s *Server) closes(n *node, name string) gitguard.Name {
 	s.mu.RLock()
 	var above *node
-	if len(n.names) > 0 && gitguard.NameOf(n.names[0].name) == gitguard.Hooks {
-		above = n.names[0].dir
+	var kind gitguard.Name
+	if len(n.names) > 0 {
+		above, kind = n.names[0].dir, gitguard.NameOf(n.names[0].name)
 	}
 	s.mu.RUnlock()
-	if above == nil || above.kind != kindDir || gitguard.Sample(name) {
-		return false
+	if above == nil || above.kind != kindDir || !kind.Closed() || kind.Ignores(name) {
+		return gitguard.Other
 	}
 	d, errno := s.openDir(above)
 	if errno != 0 {
-		return true
+		return kind
 	}
 	defer d.release()
-	return isGitDir(d, s.pathOf(above))
+	if !isGitDir(d, s.pathOf(above)) {
+		return gitguard.Other
+	}
+	return kind
 }
 
 // guardArrival checks what a directory holds that becomes one of git's by a name
@@ -144,9 +156,9 @@ func (s *Server) guardContents(c *Caller, n *node, d backing.Dir, path vpath.Pat
 	for _, e := range entries {
 		kind := gitguard.NameOf(e.Name)
 		switch {
-		case kind == gitguard.Hooks:
-			if !onlySamples(d, e.Name) {
-				return s.refuseGit(c, a, "%s holds what git would run as hooks on the host", path.Join(e.Name))
+		case kind.Closed():
+			if !empty(d, e.Name, kind) {
+				return s.refuseGit(c, a, emptyMessage, path.Join(e.Name))
 			}
 		case kind == gitguard.Store:
 			if st, err := d.StatAt(e.Name); err != nil || !st.IsDir() {
@@ -161,17 +173,17 @@ func (s *Server) guardContents(c *Caller, n *node, d backing.Dir, path vpath.Pat
 	return 0
 }
 
-// onlySamples reports whether the directory of hooks name holds nothing that git
-// runs.
-func onlySamples(d backing.Dir, name string) bool {
-	hooks, err := d.DirAt(name)
+// empty reports whether the directory name holds nothing that git reads where it
+// is, or comes to be, one of that kind.
+func empty(d backing.Dir, name string, kind gitguard.Name) bool {
+	closed, err := d.DirAt(name)
 	if err != nil {
 		return false
 	}
-	defer hooks.Close()
-	entries, err := hooks.ReadDir()
+	defer closed.Close()
+	entries, err := closed.ReadDir()
 	for _, e := range entries {
-		if !gitguard.Sample(e.Name) {
+		if !kind.Ignores(e.Name) {
 			return false
 		}
 	}

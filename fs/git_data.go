@@ -13,10 +13,17 @@ import (
 
 // gitFile is what a file is to git by one of its names.
 type gitFile struct {
-	kind gitguard.Name // Hooks for a hook
+	kind gitguard.Name // that of the directory, where that is a closed one
 	path vpath.Path
 	dir  vpath.Path // that holds it
 	copy bool       // a config.worktree that git makes by copying
+}
+
+// pointed is what a pointer in a directory held; from another one a relative
+// target leads elsewhere.
+type pointed struct {
+	dir  vpath.Path
+	text []byte
 }
 
 // gitFile returns what n is to git by the first of its names that git would
@@ -35,8 +42,8 @@ func (s *Server) gitFile(n *node) (gitFile, bool) {
 		if !s.gitOn(f.path) {
 			continue
 		}
-		if s.isHook(at.dir, at.name) {
-			f.kind = gitguard.Hooks
+		if closed := s.closes(at.dir, at.name); closed.Closed() {
+			f.kind = closed
 			return f, true
 		}
 		if f.kind == gitguard.Gitfile {
@@ -78,8 +85,8 @@ func (s *Server) guardOpen(c *Caller, n *node, flags uint32) syscall.Errno {
 func (s *Server) refuseData(c *Caller, f gitFile, op policy.Op) syscall.Errno {
 	message := configMessage
 	switch {
-	case f.kind == gitguard.Hooks:
-		message = hookMessage
+	case f.kind.Closed():
+		message = messages[f.kind]
 	case f.kind.Pointer():
 		message = "a pointer of git is written whole and at once, into an empty file"
 	}
@@ -122,8 +129,8 @@ func (s *Server) guardText(c *Caller, f gitFile, h *handle, p []byte, off int64)
 		return s.refuseData(c, f, policy.Write)
 	}
 	var present []byte
-	if was := h.node.pointed.Load(); was != nil {
-		present = *was
+	if was := h.node.pointed.Load(); was != nil && was.dir == f.dir {
+		present = was.text
 	}
 	if r := s.judge(f.kind, f.dir, present, p); r != nil {
 		return s.refuseGit(c, access{op: policy.Write, path: f.path}, "%s:%v", f.path, r)
@@ -169,7 +176,7 @@ func (s *Server) guardTruncate(c *Caller, n *node, size uint64) syscall.Errno {
 		got, err := file.ReadAt(text, 0)
 		if err == nil {
 			text = text[:got]
-			n.pointed.Store(&text)
+			n.pointed.Store(&pointed{f.dir, text})
 		}
 		return err
 	})
@@ -179,7 +186,7 @@ func (s *Server) guardTruncate(c *Caller, n *node, size uint64) syscall.Errno {
 // done to the attributes of a configuration: git tries them out.
 func (s *Server) guardChange(c *Caller, n *node, op policy.Op) syscall.Errno {
 	f, ok := s.gitFile(n)
-	if !ok || op == policy.Chmod && f.kind != gitguard.Hooks {
+	if !ok || op == policy.Chmod && !f.kind.Closed() {
 		return 0
 	}
 	return s.refuseData(c, f, op)

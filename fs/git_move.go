@@ -23,7 +23,7 @@ type gitMove struct {
 func (s *Server) guardMove(c *Caller, m *move) (taken bool, errno syscall.Errno) {
 	g := gitMove{access: access{op: policy.Rename, path: m.old, to: m.new}, kind: gitguard.NameOf(m.newName)}
 	isFile := m.node != nil && m.node.kind == kindFile
-	if isFile && g.kind == gitguard.Other && !s.namedHooks(m.oldDir) && !s.namedHooks(m.newDir) || !s.gitOn(m.new) {
+	if isFile && g.kind == gitguard.Other && !s.namedClosed(m.oldDir) && !s.namedClosed(m.newDir) || !s.gitOn(m.new) {
 		return false, 0
 	}
 	if g.from, errno = s.openDir(m.oldDir); errno != 0 {
@@ -34,8 +34,8 @@ func (s *Server) guardMove(c *Caller, m *move) (taken bool, errno syscall.Errno)
 		return false, errno
 	}
 	defer g.to.release()
-	if s.isHook(m.oldDir, m.oldName) || s.isHook(m.newDir, m.newName) {
-		return false, s.refuseGit(c, g.access, hookMessage)
+	if closed := max(s.closes(m.oldDir, m.oldName), s.closes(m.newDir, m.newName)); closed.Closed() {
+		return false, s.refuseGit(c, g.access, "%s", messages[closed])
 	}
 	st, err := g.from.StatAt(m.oldName)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Server) guardMove(c *Caller, m *move) (taken bool, errno syscall.Errno)
 	switch {
 	case g.kind.Guarded():
 		return true, s.takeOver(c, m, &g, dir)
-	case (g.kind == gitguard.Hooks || g.kind == gitguard.Store) && st.Mode&syscall.S_IFMT == syscall.S_IFLNK:
+	case (g.kind.Closed() || g.kind == gitguard.Store) && st.Mode&syscall.S_IFMT == syscall.S_IFLNK:
 		return false, s.refuseGit(c, g.access, "%s is no link where git looks for it", m.new)
 	}
 	return false, 0
@@ -101,15 +101,16 @@ func (s *Server) takeOver(c *Caller, m *move, g *gitMove, dir vpath.Path) syscal
 }
 
 // guardMovedDir decides the move of a directory: to where git finds it by its
-// name, and upwards, where a relative pointer below it leads elsewhere.
+// name, and upwards or into a directory of git, where a relative path below it
+// leads to what it must not.
 func (s *Server) guardMovedDir(c *Caller, m *move, g *gitMove, dir vpath.Path) syscall.Errno {
 	top, err := g.from.DirAt(m.oldName)
 	if err != nil {
 		return errnoOf(err)
 	}
 	defer top.Close()
-	if g.kind == gitguard.Hooks && isGitDir(g.to, dir) && !onlySamples(g.from, m.oldName) {
-		return s.refuseGit(c, g.access, "%s holds what git would run as hooks on the host", m.old)
+	if g.kind.Closed() && isGitDir(g.to, dir) && !empty(g.from, m.oldName, g.kind) {
+		return s.refuseGit(c, g.access, emptyMessage, m.old)
 	}
 	if !isGitDir(top, m.old) && gitguard.NamesGitDir(m.newName) {
 		if errno := s.guardContents(c, m.node, top, m.new, g.access); errno != 0 {
@@ -117,7 +118,7 @@ func (s *Server) guardMovedDir(c *Caller, m *move, g *gitMove, dir vpath.Path) s
 		}
 	}
 	depth := func(p vpath.Path) int { return strings.Count(string(p), "/") }
-	if depth(m.new) >= depth(m.old) {
+	if depth(m.new) >= depth(m.old) && !namesGit(m.new, vpath.Root) {
 		return 0
 	}
 	c.Thread.Yield()

@@ -14,8 +14,8 @@ import (
 
 // Where random calls go, and what they leave there.
 var (
-	randomDirs  = []string{"", "/x", "/y", "/x/y", "/.git", "/x/.git", "/z.git", "/x/hooks"}
-	randomNames = []string{"config", "config.worktree", "HEAD", "objects", "refs", "hooks", "commondir", "gitdir", ".git",
+	randomDirs  = []string{"", "/x", "/y", "/x/y", "/.git", "/x/.git", "/z.git", "/x/hooks", "/x/remotes"}
+	randomNames = []string{"config", "config.worktree", "HEAD", "objects", "refs", "hooks", "remotes", "commondir", "gitdir", ".git",
 		"plain", "config.lock", "pre-commit", "a.sample", "x", "y", "z.git"}
 	randomTexts = []string{goodConfig, evilConfig, "gitdir: /outside\n", "/outside\n", "ref: refs/heads/main\n"}
 )
@@ -110,7 +110,7 @@ func (w *world) checkGit(t *testing.T, dir string) {
 		at := strings.TrimPrefix(dir+"/"+e.Name, "/")
 		kind := gitguard.NameOf(e.Name)
 		if e.Type == unix.DT_DIR {
-			if kind == gitguard.Hooks && guarded && !onlySamples(d, e.Name) {
+			if kind.Closed() && guarded && !empty(d, e.Name, kind) {
 				t.Errorf("%s holds %q", at, w.list(t, at))
 			}
 			w.checkGit(t, at)
@@ -119,7 +119,7 @@ func (w *world) checkGit(t *testing.T, dir string) {
 		if isFresh(e.Name) {
 			t.Errorf("%s is left behind", at)
 		}
-		if kind != gitguard.Gitfile && !(guarded && (kind.Guarded() || kind == gitguard.Hooks && e.Type == unix.DT_LNK)) {
+		if kind != gitguard.Gitfile && !(guarded && (kind.Guarded() || kind.Closed() && e.Type == unix.DT_LNK)) {
 			continue
 		}
 		if e.Type == unix.DT_LNK {

@@ -49,7 +49,7 @@ type node struct {
 
 	// pointed is what a pointer of git held before it was truncated to be written
 	// anew.
-	pointed atomic.Pointer[[]byte]
+	pointed atomic.Pointer[pointed]
 
 	watch watch
 

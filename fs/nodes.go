@@ -149,7 +149,7 @@ func (s *Server) newNodeLocked(f found) *node {
 // linkLocked makes d a name of n.
 func (s *Server) linkLocked(n *node, d dentry) {
 	n.names = append(n.names, d)
-	if n.kind == kindFile && (gitguard.NameOf(d.name).Guarded() || gitguard.NameOf(d.dir.path.Base()) == gitguard.Hooks) {
+	if n.kind == kindFile && (gitguard.NameOf(d.name).Guarded() || gitguard.NameOf(d.dir.path.Base()).Closed()) {
 		n.git.Store(true)
 	}
 	d.dir.children[d.name] = n

@@ -40,8 +40,8 @@ func (s *Server) remove(c *Caller, parent NodeID, name string, op policy.Op, act
 	if dir.kind != kindDir || isFresh(name) {
 		return syscall.ENOENT
 	}
-	if s.isHook(dir, name) && s.gitOn(path) {
-		return s.refuseGit(c, a, hookMessage)
+	if closed := s.closes(dir, name); closed.Closed() && s.gitOn(path) {
+		return s.refuseGit(c, a, "%s", messages[closed])
 	}
 	d, errno := s.openDir(dir)
 	if errno != 0 {

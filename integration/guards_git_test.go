@@ -157,31 +157,37 @@ true
 func TestGitAttacks(t *testing.T) {
 	for _, attack := range gitAttacks {
 		t.Run(strings.TrimPrefix(attack.name, "*"), func(t *testing.T) {
-			s := newSides(t)
-			if s.attack(t, attack.script, s.beside, s.beside); !s.owned(s.beside) {
-				t.Error("beside the mount it does not work either")
-			}
-			s.attack(t, attack.script, s.view, s.m.Backing)
-			if s.owned(s.m.Backing) {
-				t.Error("git ran it on the host")
-			}
-			command{dir: s.view, env: localGit}.run(t, "bash", "-c", hostWork)
-			if s.owned(s.m.Backing) {
-				t.Error("git ran it for the host's user on the view")
-			}
-			var refused bool
-			for _, e := range s.m.events() {
-				refused = refused || e.Rule == "builtin:guard:git" || e.Rule == "builtin:subtree"
-			}
-			if refused == strings.HasPrefix(attack.name, "*") {
-				t.Errorf("refused: %t; events %+v", refused, s.m.events())
-			}
+			newSides(t).fails(t, attack.script, hostWork, strings.HasPrefix(attack.name, "*"))
 		})
 	}
 }
 
-// attack runs a script in dir, and then git in the directory that dir shows.
-func (s *sides) attack(t *testing.T, script, dir, host string) {
+// fails tries an attack on both sides, with work on the host after it. Unless it
+// is a silent one, something has to be refused.
+func (s *sides) fails(t *testing.T, script, work string, silent bool) {
+	t.Helper()
+	if s.attack(t, script, work, s.beside, s.beside); !s.owned(s.beside) {
+		t.Error("beside the mount it does not work either")
+	}
+	s.attack(t, script, work, s.view, s.m.Backing)
+	if s.owned(s.m.Backing) {
+		t.Error("git ran it on the host")
+	}
+	command{dir: s.view, env: localGit}.run(t, "bash", "-c", work)
+	if s.owned(s.m.Backing) {
+		t.Error("git ran it for the host's user on the view")
+	}
+	var refused bool
+	for _, e := range s.m.events() {
+		refused = refused || e.Rule == "builtin:guard:git" || e.Rule == "builtin:subtree"
+	}
+	if refused == silent {
+		t.Errorf("refused: %t; events %+v", refused, s.m.events())
+	}
+}
+
+// attack runs a script in dir, and then the work in the directory that dir shows.
+func (s *sides) attack(t *testing.T, script, work, dir, host string) {
 	t.Helper()
 	out := filepath.Join(filepath.Dir(host), "out")
 	must(t, os.RemoveAll(out))
@@ -197,7 +203,7 @@ func (s *sides) attack(t *testing.T, script, dir, host string) {
 	if s.owned(host) {
 		must(t, os.Remove(host+"/owned")) // git has run it inside of the view, where nothing is kept from that
 	}
-	command{dir: host, env: localGit}.run(t, "bash", "-c", hostWork)
+	command{dir: host, env: localGit}.run(t, "bash", "-c", work)
 }
 
 func (s *sides) owned(host string) bool {

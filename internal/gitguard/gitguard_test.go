@@ -72,6 +72,7 @@ func TestCheckConfig(t *testing.T) {
 		{"an option by a remote's name", "", "[remote \"--upload-pack=x\"]\n\tfetch = x\n", 2, "option"},
 		{"a path by a submodule's name", "", "[submodule \"../x\"]\n\tactive = true\n", 2, "a path"},
 		{"a submodule's address", "", "[submodule \"a/b\"]\n\turl = ../x.git\n\tactive = true\n", 0, ""},
+		{"strategies, of which each names a program", "", "[pull]\n\ttwohead = x\n", 2, "pull.twohead"},
 		{"a submodule's update", "", "[submodule \"a\"]\n\tupdate = rebase\n", 0, ""},
 		{"a submodule's command", "", "[submodule \"a\"]\n\tupdate = !x\n", 2, "none of checkout"},
 		{"a working tree inside", "", "[core]\n\tworktree = ../../../sub\n", 0, ""},
@@ -109,7 +110,7 @@ func TestGoodURL(t *testing.T) {
 		"[::1]:x": true, "ssh://[::1]/x": true, "../x": true, "/x/y": true, "file:///x": true, "origin": true, ".": true, "up/stream": true,
 		"a/b:c": true,
 		"":      false, "ext::sh -c x": false, "x::y": false, "fd::3": false, "foo://x": false, "-oProxyCommand=x": false, "ssh://-x/y": false,
-		"ssh://a@-x/y": false, "-x:y": false, "a@-x:y": false, "ssh://%2dx/y": false, "https://x\n/y": false, "ext::": false,
+		"ssh://a@-x/y": false, "-x:y": false, "a@-x:y": false, "[-oX]:y": false, "ssh://[-oX]/y": false, "ssh://a@[-oX]/y": false, "ssh://%2dx/y": false, "https://x\n/y": false, "ext::": false,
 	} {
 		if got := goodURL(s); got != want {
 			t.Errorf("goodURL(%q) = %t, want %t", s, got, want)
@@ -181,10 +182,14 @@ func TestHoldsGit(t *testing.T) {
 	}
 }
 
-func TestSample(t *testing.T) {
+// TestIgnores: samples of hooks are no instructions; a remote can have such a name.
+func TestIgnores(t *testing.T) {
 	for name, want := range map[string]bool{"pre-commit.sample": true, "pre-commit": false, "pre-commit:.sample": false, "x.SAMPLE": false} {
-		if got := Sample(name); got != want {
-			t.Errorf("Sample(%q) = %t, want %t", name, got, want)
+		if got := Hooks.Ignores(name); got != want {
+			t.Errorf("Hooks.Ignores(%q) = %t, want %t", name, got, want)
+		}
+		if Remotes.Ignores(name) {
+			t.Errorf("Remotes.Ignores(%q) = true, want false", name)
 		}
 	}
 }

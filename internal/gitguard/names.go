@@ -21,12 +21,13 @@ const (
 	Objects             // objects
 	Refs                // refs
 	Hooks               // hooks
+	Remotes             // remotes, branches: addresses as git kept them before it had a config
 	Store               // modules, worktrees: hold further directories of git
 )
 
 var names = map[string]Name{
 	"config": Config, "config.worktree": ConfigWorktree, ".git": Gitfile, "gitdir": Backlink, "commondir": CommonDir,
-	"head": Head, "objects": Objects, "refs": Refs, "hooks": Hooks, "modules": Store, "worktrees": Store,
+	"head": Head, "objects": Objects, "refs": Refs, "hooks": Hooks, "remotes": Remotes, "branches": Remotes, "modules": Store, "worktrees": Store,
 }
 
 // NameOf returns what name means, in every spelling that some backing takes for
@@ -47,6 +48,10 @@ func (n Name) Configures() bool { return n == Config || n == ConfigWorktree }
 // checked.
 func (n Name) Guarded() bool { return n.Configures() || n.Pointer() }
 
+// Closed reports whether git reads as instructions what is in a directory of
+// that name, so that nothing is made there.
+func (n Name) Closed() bool { return n == Hooks || n == Remotes }
+
 // Locks reports whether name is that of the lock file which git renames onto a
 // guarded one.
 func Locks(name string) bool {
@@ -64,8 +69,8 @@ func HoldsGit(has map[Name]bool) bool {
 	return has[Objects] && (has[Refs] || has[Head]) || has[Head] && has[CommonDir]
 }
 
-// Sample reports whether a file in a directory of hooks is one that git never
-// runs, whatever the backing takes its name for.
-func Sample(name string) bool {
-	return strings.HasSuffix(name, ".sample") && strings.HasSuffix(vpath.Fold(name), ".sample")
+// Ignores reports whether a file in a closed directory is one that git leaves
+// alone there, a sample of a hook, whatever the backing takes its name for.
+func (n Name) Ignores(name string) bool {
+	return n == Hooks && strings.HasSuffix(name, ".sample") && strings.HasSuffix(vpath.Fold(name), ".sample")
 }

@@ -34,7 +34,8 @@ func goodURL(s string) bool {
 		return false
 	}
 	if s[0] == '[' {
-		return true // an address of IPv6 and a path
+		host, _, _ := strings.Cut(s, "]")
+		return goodHost(host) // an address of IPv6, and a path behind it
 	}
 	scheme, rest, ok := strings.Cut(s, ":")
 	if !ok || strings.Contains(scheme, "/") {
@@ -48,5 +49,5 @@ func goodURL(s string) bool {
 }
 
 func goodHost(host string) bool {
-	return !strings.HasPrefix(host, "-") && !strings.Contains(host, "@-") && !strings.Contains(host, "%")
+	return !strings.HasPrefix(strings.TrimLeft(host, "["), "-") && !strings.Contains(host, "@-") && !strings.Contains(host, "@[-") && !strings.Contains(host, "%")
 }

@@ -1,0 +1,45 @@
+package integration
+
+import "testing"
+
+// leadingAway builds in w a repository whose working tree is w/hooks, from which
+// a branch checks out a hook.
+const leadingAway = `
+git init -q r; git -C r commit -q --allow-empty -m x
+mkdir -p w/hooks sub; git init -q --bare w/b; rm -r w/b/hooks; git -C w/b config core.bare false; git -C w/b config core.worktree ../hooks
+echo "gitdir: ../w/b" > sub/.git; git -C sub commit -q --allow-empty -m x; git -C sub checkout -q -b evil
+cp "$EVIL" w/hooks/post-index-change; git -C sub add -A; git -C sub commit -q -m evil; git -C sub checkout -q main; rmdir w/hooks
+`
+
+// fetchByOldAddress is what the host does where an attack leaves an address that
+// is in no configuration. It lets git take any.
+const fetchByOldAddress = `
+for dir in r x; do
+	[ ! -d $dir ] || git -C $dir -c protocol.ext.allow=always fetch
+done >/dev/null 2>&1
+true
+`
+
+// gitPlots are attacks that want something else of the host than hostWork, or of
+// which the pieces come from several directions.
+var gitPlots = []struct{ name, script, host string }{
+	{"an address in remotes", `git init -q r; mkdir -p r/.git/remotes; echo "URL: ext::$EVIL" > r/.git/remotes/origin`, fetchByOldAddress},
+	{"an address in branches", `git init -q r; mkdir -p r/.git/branches; echo "ext::$EVIL" > r/.git/branches/origin`, fetchByOldAddress},
+	{"an address by the name of a sample", `git init -q r; mkdir -p r/.git/remotes; echo "URL: ext::$EVIL" > r/.git/remotes/x.sample; git -C r config branch.main.remote x.sample`, fetchByOldAddress},
+	{"an address in a directory renamed", `git init -q r; mkdir h; echo "URL: ext::$EVIL" > h/origin; mv h r/.git/remotes`, fetchByOldAddress},
+	{"an address before the repository", `mkdir -p x/remotes x/objects; echo "URL: ext::$EVIL" > x/remotes/origin; mkdir x/refs; echo ref: refs/heads/main > x/HEAD`, fetchByOldAddress},
+	{"an address behind a link", `git init -q r; mkdir h; echo "URL: ext::$EVIL" > h/origin; ln -s ../../h r/.git/remotes`, fetchByOldAddress},
+	{"a working tree moved into .git", leadingAway + `mv w/b r/.git/b; echo "gitdir: ../r/.git/b" > sub/.git`, `(cd sub; git checkout -q evil); chmod +x r/.git/hooks/*` + "\n" + hostWork},
+	{"a working tree renamed to one of git", leadingAway + `rm -r r; mv w w.git; echo "gitdir: ../w.git/b" > sub/.git; git init -q --bare w.git`,
+		`(cd sub; git checkout -q evil); cd w.git && git --git-dir=. --work-tree=.. read-tree --empty; true`},
+	{"a pointer emptied, moved up and written anew", `mkdir -p deep/er; echo "gitdir: ../../out/.git" > deep/er/.git; exec 9> deep/er/.git; mv deep/er sub; echo "gitdir: ../../out/.git" >&9`, hostWork},
+}
+
+// TestGitPlots tries them as TestGitAttacks does. X-02, X-03, X-09.
+func TestGitPlots(t *testing.T) {
+	for _, plot := range gitPlots {
+		t.Run(plot.name, func(t *testing.T) {
+			newSides(t).fails(t, plot.script, plot.host, false)
+		})
+	}
+}
