@@ -74,18 +74,20 @@ func (s *Server) gitTarget(dir vpath.Path, target string) (vpath.Path, bool) {
 
 // walkPlain walks target from dir and reports whether it stays below top and
 // meets no symbolic link, whose target could be another one tomorrow. What does
-// not exist yet is walked by its name.
+// not exist yet is walked by its name; a step upwards from one is refused, since
+// it can become a link.
 func (s *Server) walkPlain(top, dir vpath.Path, target string) (vpath.Path, bool) {
+	below := false
 	for name := range strings.SplitSeq(target, "/") {
 		switch name {
 		case "", ".":
 		case "..":
-			if dir == top {
+			if dir == top || below {
 				return "", false
 			}
 			dir = dir.Dir()
 		default:
-			dir = dir.Join(name)
+			dir, below = dir.Join(name), true
 			if _, link := s.linkAt(dir); link {
 				return "", false
 			}

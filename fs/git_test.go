@@ -397,6 +397,7 @@ func TestGitPointers(t *testing.T) {
 		{"/sub/.git", "gitdir: /mnt/view/../outside\n", syscall.EACCES},
 		{"/sub/.git", "gitdir: /mnt/viewer/x\n", syscall.EACCES},
 		{"/sub/.git", "gitdir: ../leaves/x\n", syscall.EACCES},
+		{"/sub/.git", "gitdir: ../later/../x\n", syscall.EACCES},
 		{"/sub/.GIT", "gitdir: /tmp/outside\n", syscall.EACCES},
 		{"/sub/.git", "evil\n", syscall.EACCES},
 		{"/.git/worktrees/x/commondir", "../..\n", 0},

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sandboxfs/sandboxfs/internal/backing"
+	"github.com/sandboxfs/sandboxfs/internal/gitguard"
 	"github.com/sandboxfs/sandboxfs/internal/vpath"
 	"github.com/sandboxfs/sandboxfs/policy"
 )
@@ -78,8 +79,12 @@ func (s *Server) Symlink(c *Caller, parent NodeID, name, target string, out *Ent
 	if errno != 0 {
 		return errno
 	}
-	if path := s.pathOf(dir).Join(name); !s.linkStays(path, target) {
+	path := s.pathOf(dir).Join(name)
+	if !s.linkStays(path, target) {
 		return s.refuse(c, access{op: policy.Symlink, path: path}, policy.SymlinkEscape)
+	}
+	if gitguard.LinksToGit(target) && s.gitOn(path) {
+		return s.refuseGit(c, access{op: policy.Symlink, path: path}, "%s leads into a directory of git", path)
 	}
 	return s.make(c, parent, name, policy.Symlink, out, func(d *dirRef) error { return d.SymlinkAt(target, name) })
 }

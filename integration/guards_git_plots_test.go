@@ -1,6 +1,10 @@
 package integration
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
 
 // leadingAway builds in w a repository whose working tree is w/hooks, from which
 // a branch checks out a hook.
@@ -20,6 +24,9 @@ done >/dev/null 2>&1
 true
 `
 
+// checkoutHook is a checkout of that branch on the host, and its work.
+const checkoutHook = "(cd sub; git checkout -q evil)\n" + hostWork
+
 // gitPlots are attacks that want something else of the host than hostWork, or of
 // which the pieces come from several directions.
 var gitPlots = []struct{ name, script, host string }{
@@ -29,9 +36,14 @@ var gitPlots = []struct{ name, script, host string }{
 	{"an address in a directory renamed", `git init -q r; mkdir h; echo "URL: ext::$EVIL" > h/origin; mv h r/.git/remotes`, fetchByOldAddress},
 	{"an address before the repository", `mkdir -p x/remotes x/objects; echo "URL: ext::$EVIL" > x/remotes/origin; mkdir x/refs; echo ref: refs/heads/main > x/HEAD`, fetchByOldAddress},
 	{"an address behind a link", `git init -q r; mkdir h; echo "URL: ext::$EVIL" > h/origin; ln -s ../../h r/.git/remotes`, fetchByOldAddress},
-	{"a working tree moved into .git", leadingAway + `mv w/b r/.git/b; echo "gitdir: ../r/.git/b" > sub/.git`, `(cd sub; git checkout -q evil); chmod +x r/.git/hooks/*` + "\n" + hostWork},
+	{"a working tree moved into .git", leadingAway + `mv w/b r/.git/b; echo "gitdir: ../r/.git/b" > sub/.git`, checkoutHook},
 	{"a working tree renamed to one of git", leadingAway + `rm -r r; mv w w.git; echo "gitdir: ../w.git/b" > sub/.git; git init -q --bare w.git`,
 		`(cd sub; git checkout -q evil); cd w.git && git --git-dir=. --work-tree=.. read-tree --empty; true`},
+	{"a working tree that becomes a link to hooks", leadingAway + `ln -s ../r/.git/hooks w/hooks`, checkoutHook},
+	{"a working tree behind a link to a directory of git", leadingAway + `git config -f w/b/config core.worktree ../l/hooks; ln -s ../r/.git w/l`, checkoutHook},
+	{"a working tree behind a link that is renamed", leadingAway + `ln -s ../r/.git/hooks w/b/x; mv w/b/x w/hooks`, checkoutHook},
+	{"a working tree behind two links", leadingAway + `ln -s r/.git l; ln -s ../l/hooks w/hooks`, checkoutHook},
+	{"a working tree upwards from a link", leadingAway + `git config -f w/b/config core.worktree ../l/../hooks; mkdir r/.git/d; ln -s ../r/.git/d w/l`, checkoutHook},
 	{"a pointer emptied, moved up and written anew", `mkdir -p deep/er; echo "gitdir: ../../out/.git" > deep/er/.git; exec 9> deep/er/.git; mv deep/er sub; echo "gitdir: ../../out/.git" >&9`, hostWork},
 }
 
@@ -41,5 +53,23 @@ func TestGitPlots(t *testing.T) {
 		t.Run(plot.name, func(t *testing.T) {
 			newSides(t).fails(t, plot.script, plot.host, false)
 		})
+	}
+}
+
+// TestGitWorkingTreeStaysInside: where links stay inside, a working tree that
+// becomes one leads no checkout of the host out of the view. X-03, X-09.
+func TestGitWorkingTreeStaysInside(t *testing.T) {
+	w := newWorld(t)
+	w.policy("agent", allowAll)
+	m := w.mount(w.profile("root: ./root\nsymlinks: inside\npolicy: agent\npolicies: [./policies]\n"))
+	s := &sides{w, m, w.mkdir("beside"), m.Path}
+	for _, link := range []string{`ln -s "$OUT" w/hooks`, `git config -f w/b/config core.worktree ../l/../out; ln -s .. w/l`} {
+		for _, at := range [][2]string{{s.beside, s.beside}, {s.view, s.m.Backing}} {
+			s.attack(t, "rm -rf r w sub; "+leadingAway+link, checkoutHook, at[0], at[1])
+			_, err := os.Stat(filepath.Join(filepath.Dir(at[1]), "out", "post-index-change"))
+			if got, want := err == nil, at[0] == s.beside; got != want {
+				t.Errorf("%s: a checkout in %s wrote out of it: %t, want %t", link, at[1], got, want)
+			}
+		}
 	}
 }

@@ -63,6 +63,18 @@ func Locks(name string) bool {
 // before anything is in it: somebody may run git init there.
 func NamesGitDir(base string) bool { return strings.HasSuffix(vpath.Fold(base), ".git") }
 
+// LinksToGit reports whether a component of a symbolic link's target is the name
+// of a directory of git. Git makes no such link, and it would be a way into that
+// directory for what is checked by its path, a working tree above all.
+func LinksToGit(target string) bool {
+	for name := range strings.SplitSeq(target, "/") {
+		if NamesGitDir(name) {
+			return true
+		}
+	}
+	return false
+}
+
 // HoldsGit reports whether git takes a directory for one of its own, or for what
 // a commondir leads to, by the names that are in it.
 func HoldsGit(has map[Name]bool) bool {
