@@ -69,7 +69,7 @@ submodule.*:active,branch,ignore,fetchrecursesubmodules,shallow
 submodule:active,recurse,alternatelocation,alternateerrorstrategy,propagatebranches,fetchjobs
 user:name,email author:name,email committer:name,email
 pull:rebase,ff push:default,autosetupremote,followtags,recursesubmodules
-fetch:prune,prunetags,parallel,recursesubmodules,fsckobjects,writecommitgraph,output,unpacklimit
+fetch:prune,prunetags,showforcedupdates,negotiationalgorithm,parallel,recursesubmodules,fsckobjects,writecommitgraph,output,unpacklimit
 merge:ff,conflictstyle,renames,renamelimit,directoryrenames,autostash,log,stat,verbosity
 rebase:autosquash,autostash,updaterefs,stat,abbreviatecommands,missingcommitscheck,rebasemerges,forkpoint
 commit:gpgsign,verbose,status,cleanup tag:gpgsign,sort,forcesignannotated
@@ -77,6 +77,8 @@ status:showuntrackedfiles,submodulesummary,short,branch,relativepaths,aheadbehin
 diff:algorithm,renames,renamelimit,colormoved,colormovedws,mnemonicprefix,noprefix,context,interhunkcontext,submodule,ignoresubmodules,wserrorhighlight
 log:date,decorate,follow,abbrevcommit,showroot,showsignature stash:showpatch,showstat,showincludeuntracked
 init:defaultbranch checkout:defaultremote,guess,workers worktree:guessremote,userelativepaths rerere:enabled,autoupdate apply:whitespace,ignorewhitespace
+grep:linenumber,column,patterntype,extendedregexp,threads,fullname http:postbuffer,version,lowspeedlimit,lowspeedtime
+blame:ignorerevsfile,markunblamablelines,markignoredlines,coloring,date,showemail
 am:threeway,keepcr index:version,threads,sparse,skiphash,recordendofindexentries,recordoffsettable feature:manyfiles
 gc:auto,autopacklimit,autodetach,pruneexpire,worktreepruneexpire,reflogexpire,reflogexpireunreachable,packrefs,writecommitgraph,aggressivewindow,aggressivedepth,bigpackthreshold
 maintenance:auto,strategy,autodetach maintenance.*:enabled,schedule,auto

@@ -73,6 +73,8 @@ func TestCheckConfig(t *testing.T) {
 		{"a path by a submodule's name", "", "[submodule \"../x\"]\n\tactive = true\n", 2, "a path"},
 		{"a submodule's address", "", "[submodule \"a/b\"]\n\turl = ../x.git\n\tactive = true\n", 0, ""},
 		{"strategies, of which each names a program", "", "[pull]\n\ttwohead = x\n", 2, "pull.twohead"},
+		{"what people set for one repository", "", "[blame]\n\tignoreRevsFile = .git-blame-ignore-revs\n[http]\n\tpostBuffer = 524288000\n[grep]\n\tlineNumber = true\n", 0, ""},
+		{"a certificate that is not looked at", "", "[http]\n\tsslVerify = false\n", 2, "http.sslverify"},
 		{"a submodule's update", "", "[submodule \"a\"]\n\tupdate = rebase\n", 0, ""},
 		{"a submodule's command", "", "[submodule \"a\"]\n\tupdate = !x\n", 2, "none of checkout"},
 		{"a working tree inside", "", "[core]\n\tworktree = ../../../sub\n", 0, ""},
