@@ -23,6 +23,14 @@ import (
 // The holes that are known of systems of this kind, X-01 to X-15.
 const holes = 15
 
+// absent says what a hole is in that this program does not have. Who builds it
+// takes the line away, and the table fails until a test tries the hole.
+var absent = map[string]string{
+	"X-11": "there are no approvals to answer",
+	"X-13": "there are no approvals to be held",
+	"X-15": "there is no API beside /metrics and /healthz",
+}
+
 // attempt is a test that tries a hole.
 type attempt struct{ hole, pkg, test string }
 
@@ -161,6 +169,10 @@ func printHoles(w io.Writer, attempts []attempt, results map[string]map[string]s
 	}
 	for i := range holes {
 		if hole := fmt.Sprintf("X-%02d", i+1); !tried[hole] {
+			if why := absent[hole]; why != "" {
+				fmt.Fprintf(w, "%s  not tried: %s\n", hole, why)
+				continue
+			}
 			fmt.Fprintf(w, "%s  no test tries it\n", hole)
 			failed++
 		}
