@@ -1,6 +1,9 @@
 package fs
 
 import (
+	"bytes"
+	"log/slog"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -183,4 +186,37 @@ func TestSecurityAttributes(t *testing.T) {
 	want(t, got, syscall.EACCES, "getxattr of user.x")
 	want(t, w.Setxattr(caller(), n, "security.capability", nil, 0), syscall.EACCES, "setxattr")
 	w.wantEvents(t, "getxattr /file no-xattr", "setxattr /file no-xattr")
+}
+
+// TestUnrecordedOnce has the log say once that nothing can be recorded, and once
+// that it can again.
+func TestUnrecordedOnce(t *testing.T) {
+	w := newWorld(t, "no deny write /secret", "seen audit open /seen", allowAll)
+	w.fill(t, "secret", "seen")
+	var log bytes.Buffer
+	w.log = slog.New(slog.NewTextHandler(&log, nil))
+	open := func(path string, flags uint32, errno syscall.Errno) {
+		t.Helper()
+		var o Opened
+		got := w.Open(caller(), w.at(t, path), flags, &o)
+		if got == 0 {
+			w.Release(o.Handle)
+		}
+		want(t, got, errno, "open of "+path)
+	}
+	open("/seen", unix.O_RDONLY, 0)
+	w.records.fail = true
+	for range 3 {
+		open("/secret", unix.O_WRONLY, syscall.EACCES)
+		open("/seen", unix.O_RDONLY, syscall.EIO)
+	}
+	w.records.fail = false
+	open("/seen", unix.O_RDONLY, 0)
+	open("/seen", unix.O_RDONLY, 0)
+	if got := strings.Count(log.String(), "could not be recorded"); got != 1 {
+		t.Errorf("%d lines say that nothing is recorded, want 1:\n%s", got, &log)
+	}
+	if got := strings.Count(log.String(), "recorded again\" missing=6"); got != 1 {
+		t.Errorf("%d lines say that 6 are missing, want 1:\n%s", got, &log)
+	}
 }

@@ -528,3 +528,23 @@ func TestFreshNamesDoNotExist(t *testing.T) {
 		return true
 	}), 0, "readdir")
 }
+
+// TestGitConfigTakesNoSetuid has the fresh file not get a bit of the candidate
+// that no file of a view gets.
+func TestGitConfigTakesNoSetuid(t *testing.T) {
+	w := gitWorld(t, repository(".git")...)
+	w.put(t, ".git/config.lock", goodConfig) // by the host
+	dir, base := parent(t, w.tree, ".git/config.lock")
+	obj, err := dir.ObjectAt(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer obj.Close()
+	if err := obj.Chmod(0o6640); err != nil {
+		t.Fatal(err)
+	}
+	want(t, w.move(t, "rename", "/.git/config.lock", "/.git/config"), 0, "rename")
+	if got := w.attr(t, "/.git/config").Mode & 0o7777; got != 0o2640 {
+		t.Errorf("mode of the config = %#o, want 02640", got)
+	}
+}
