@@ -149,12 +149,13 @@ func (f *firewall) remove(ctx context.Context) error {
 }
 
 // lock keeps other processes from removing rules that this one is about to
-// need. It locks a directory that is always there, so that no file stays.
+// need. The file stays, as that of iptables does.
 func (f *firewall) lock() (unlock func(), err error) {
 	if f.unusable() != "" {
 		return func() {}, nil
 	}
-	file, err := os.Open("/run")
+	// Only root can open it, so nobody else can hold it.
+	file, err := os.OpenFile("/run/sandboxfs-firewall.lock", os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock the firewall: %w", err)
 	}
