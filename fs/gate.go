@@ -129,6 +129,7 @@ type access struct {
 // Ask is a denial: nobody is connected to answer.
 func (s *Server) settle(c *Caller, snap *snapshot, m *metrics.Mount, a access, v policy.Verdict) syscall.Errno {
 	if v.Decision == policy.Ask {
+		a.detail = unanswered(v.Rule)
 		v = policy.Verdict{Decision: policy.Deny, Rule: policy.NoApprover}
 	}
 	m.Decided(a.op, v.Decision)
@@ -149,6 +150,15 @@ func (s *Server) settle(c *Caller, snap *snapshot, m *metrics.Mount, a access, v
 		errno = syscall.EIO
 	}
 	return errno
+}
+
+// unanswered names the rule that asks.
+func unanswered(r *policy.Rule) string {
+	text := "the rule " + r.Name + " asks for approval, and nobody is connected to give it"
+	if r.Message != "" {
+		text += ": " + r.Message
+	}
+	return text
 }
 
 // recorded says in the log when accesses cannot be recorded any more, and when

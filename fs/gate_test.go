@@ -45,6 +45,9 @@ func TestAskIsADenial(t *testing.T) {
 	mode := uint32(0o600)
 	var a Attr
 	want(t, w.Setattr(caller(), w.at(t, "/file"), &SetattrIn{Mode: &mode}, &a), syscall.EACCES, "chmod")
+	if got := w.records.got[0].Detail; !strings.Contains(got, "the rule asked asks") {
+		t.Errorf("the event says %q, and not which rule asks", got)
+	}
 	w.wantEvents(t, "chmod /file builtin:no-approver")
 }
 
