@@ -52,6 +52,10 @@ func holdsGit(d backing.Dir, arriving gitguard.Name) bool {
 	if err != nil {
 		return true
 	}
+	return listsGit(entries, arriving)
+}
+
+func listsGit(entries []backing.Dirent, arriving gitguard.Name) bool {
 	names := map[gitguard.Name]bool{arriving: true}
 	for _, e := range entries {
 		names[gitguard.NameOf(e.Name)] = true
@@ -70,6 +74,11 @@ func isWorktree(d backing.Dir) bool {
 func (s *Server) guardMake(c *Caller, n *node, d *dirRef, name string, a access) syscall.Errno {
 	path := s.pathOf(n)
 	kind := gitguard.NameOf(name)
+	if a.op == policy.Symlink {
+		if errno := s.guardLink(c, a, a.path); errno != 0 {
+			return errno
+		}
+	}
 	if kind == gitguard.Other && !gitguard.NameOf(path.Base()).Closed() || !s.gitOn(path) {
 		return 0
 	}
@@ -142,6 +151,9 @@ func (s *Server) closes(n *node, name string) gitguard.Name {
 func (s *Server) guardArrival(c *Caller, n *node, d backing.Dir, path vpath.Path, arriving gitguard.Name, a access) syscall.Errno {
 	if !arriving.Marks() || isGitDir(d, path) || !holdsGit(d, arriving) {
 		return 0
+	}
+	if hidden := s.hides(d, path); hidden != "" {
+		return s.refuseGit(c, a, "%s", hidden)
 	}
 	return s.guardContents(c, n, d, path, a)
 }
@@ -227,7 +239,7 @@ func (s *Server) isOpen(n *node) bool {
 // git at path.
 func (s *Server) judge(kind gitguard.Name, path vpath.Path, present, text []byte) *gitguard.Refusal {
 	if kind.Configures() {
-		return gitguard.Check(present, text, func(target string) bool { return s.worktreeStays(path, target) })
+		return gitguard.Check(present, text, func(target string) bool { return s.worktreeStays(path, target, nil) })
 	}
 	return gitguard.CheckPointer(kind, present, text, func(target string) bool { return s.gitStays(path, target) })
 }

@@ -22,6 +22,11 @@ type gitMove struct {
 // place of one that git reads: then taken is true.
 func (s *Server) guardMove(c *Caller, m *move) (taken bool, errno syscall.Errno) {
 	g := gitMove{access: access{op: policy.Rename, path: m.old, to: m.new}, kind: gitguard.NameOf(m.newName)}
+	if m.isLink {
+		if errno := s.guardLink(c, g.access, m.new); errno != 0 {
+			return false, errno
+		}
+	}
 	isFile := m.node != nil && m.node.kind == kindFile
 	if isFile && g.kind == gitguard.Other && !s.namedClosed(m.oldDir) && !s.namedClosed(m.newDir) || !s.gitOn(m.new) {
 		return false, 0
@@ -117,22 +122,29 @@ func (s *Server) guardMovedDir(c *Caller, m *move, g *gitMove, dir vpath.Path) s
 			return errno
 		}
 	}
-	depth := func(p vpath.Path) int { return strings.Count(string(p), "/") }
-	if depth(m.new) >= depth(m.old) && !namesGit(m.new, vpath.Root) {
-		return 0
+	if errno := s.guardLinksBelow(c, g.access, top, m.new); errno != 0 {
+		return errno
 	}
+	defer s.forgetLinked()
 	c.Thread.Yield()
 	left := subtreeLimit
-	if !s.pointersHold(top, m.new, &left) {
+	if s.pointersMove(m) && !s.pointersHold(top, m.new, g, &left) || !s.linkedHold(top, m, g, &left) {
 		return s.refuse(c, g.access, policy.Subtree)
 	}
 	return 0
 }
 
+// pointersMove reports whether a relative path below the directory that is moved
+// could lead elsewhere, or come to count otherwise.
+func (s *Server) pointersMove(m *move) bool {
+	depth := func(p vpath.Path) int { return strings.Count(string(p), "/") }
+	return depth(m.new) < depth(m.old) || namesGit(m.new, vpath.Root) || namesGit(m.old, vpath.Root)
+}
+
 // pointersHold walks a directory and reports whether the relative paths that git
 // reads below it lead to what the view shows from its new place, to. It gives
 // up, with false, after left entries.
-func (s *Server) pointersHold(d backing.Dir, to vpath.Path, left *int) bool {
+func (s *Server) pointersHold(d backing.Dir, to vpath.Path, g *gitMove, left *int) bool {
 	entries, err := d.ReadDir()
 	if err != nil {
 		return false
@@ -141,7 +153,7 @@ func (s *Server) pointersHold(d backing.Dir, to vpath.Path, left *int) bool {
 		if *left--; *left < 0 {
 			return false
 		}
-		if gitguard.NameOf(e.Name).Guarded() && e.Type != syscall.DT_DIR && !s.pointerHolds(d, e.Name, to) {
+		if gitguard.NameOf(e.Name).Guarded() && e.Type != syscall.DT_DIR && !s.pointerHolds(d, e.Name, to, g) {
 			return false
 		}
 		if e.Type != syscall.DT_DIR && e.Type != syscall.DT_UNKNOWN {
@@ -155,7 +167,7 @@ func (s *Server) pointersHold(d backing.Dir, to vpath.Path, left *int) bool {
 		default:
 			return false
 		}
-		hold := s.pointersHold(sub, to.Join(e.Name), left)
+		hold := s.pointersHold(sub, to.Join(e.Name), g, left)
 		sub.Close()
 		if !hold {
 			return false
@@ -165,23 +177,19 @@ func (s *Server) pointersHold(d backing.Dir, to vpath.Path, left *int) bool {
 }
 
 // pointerHolds is pointersHold for one file.
-func (s *Server) pointerHolds(d backing.Dir, name string, to vpath.Path) bool {
+func (s *Server) pointerHolds(d backing.Dir, name string, to vpath.Path, g *gitMove) bool {
 	_, text, errno := readGit(d, name)
 	if errno != 0 {
 		return errno == syscall.ENXIO || errno == syscall.EFBIG // a directory or a link, or what git will not take
 	}
-	kind, stays := gitguard.NameOf(name), s.gitStays
-	var targets []string
+	kind := gitguard.NameOf(name)
 	if kind.Configures() {
-		targets, _ = gitguard.Worktrees(text)
-		stays = s.worktreeStays
-	} else if target, ok := gitguard.Target(kind, text); ok {
-		targets = []string{target}
-	}
-	for _, target := range targets {
-		if !strings.HasPrefix(target, "/") && !stays(to, target) {
-			return false
+		targets, ok := gitguard.Worktrees(text)
+		for _, target := range targets {
+			ok = ok && (strings.HasPrefix(target, "/") || s.worktreeMoves(to, target, g) || s.worktreeStays(to, target, g))
 		}
+		return ok
 	}
-	return true
+	target, ok := gitguard.Target(kind, text)
+	return !ok || strings.HasPrefix(target, "/") || s.gitStays(to, target)
 }

@@ -2,9 +2,12 @@ package fs
 
 import (
 	"strings"
+	"syscall"
 
+	"github.com/sandboxfs/sandboxfs/internal/backing"
 	"github.com/sandboxfs/sandboxfs/internal/gitguard"
 	"github.com/sandboxfs/sandboxfs/internal/vpath"
+	"github.com/sandboxfs/sandboxfs/overlay"
 )
 
 // gitStays reports whether a target that stands in a file of the directory dir
@@ -12,17 +15,6 @@ import (
 func (s *Server) gitStays(dir vpath.Path, target string) bool {
 	_, ok := s.gitTarget(dir, target)
 	return ok
-}
-
-// worktreeStays reports the same of core.worktree, which must not lead into a
-// directory of git, nor hold dir itself: what git checks out there, it would
-// read. No tracked file has a component ".git", so that below one dir is safe.
-func (s *Server) worktreeStays(dir vpath.Path, target string) bool {
-	path, ok := s.gitTarget(dir, target)
-	if !ok || namesGit(path, vpath.Root) {
-		return false
-	}
-	return !dir.Within(path) || namesGit(dir, path)
 }
 
 // namesGit reports whether a component of path below top is the name of a
@@ -42,56 +34,133 @@ func namesGit(path, top vpath.Path) bool {
 // the host, of the source of a mount, or where the view has no root, of the view
 // itself, as commands run on it see it.
 func (s *Server) gitTarget(dir vpath.Path, target string) (vpath.Path, bool) {
+	w, ok := s.startOf(dir, target)
+	if !ok {
+		return "", false
+	}
+	path, ok := s.walkPlain(w)
+	return path, ok && (w.mount == nil || s.View().Resolve(path).Mount == w.mount)
+}
+
+// targetWalk is a target as the view walks it: names from a directory on, not
+// above top, to a place of mount where that is not nil.
+type targetWalk struct {
+	top, dir vpath.Path
+	names    string
+	mount    *overlay.Mount
+}
+
+// startOf returns where the walk of a target begins; false where the view does
+// not show it.
+func (s *Server) startOf(dir vpath.Path, target string) (targetWalk, bool) {
 	view := s.View()
 	if !strings.HasPrefix(target, "/") {
 		m := view.Resolve(dir).Mount
 		if m == nil {
-			return "", false
+			return targetWalk{}, false
 		}
-		path, ok := s.walkPlain(m.Target, dir, target)
-		return path, ok && view.Resolve(path).Mount == m
+		return targetWalk{m.Target, dir, target, m}, true
 	}
 	host := vpath.Path(strings.TrimRight(target, "/"))
 	if clean, err := vpath.Parse(target); err != nil || clean != host {
-		return "", false
+		return targetWalk{}, false
 	}
 	if top := vpath.Path(s.mountpoint); top != "" && host.Within(top) {
-		return s.walkPlain(vpath.Root, vpath.Root, host.Rel(top))
+		return targetWalk{vpath.Root, vpath.Root, host.Rel(top), nil}, true
 	}
 	mounts := view.Mounts()
 	for i := range mounts {
 		m := &mounts[i]
 		if source := vpath.Path(m.Source); !m.System && m.Source != "" && host.Within(source) {
-			path, ok := s.walkPlain(m.Target, m.Target, host.Rel(source))
-			return path, ok && view.Resolve(path).Mount == m
+			return targetWalk{m.Target, m.Target, host.Rel(source), m}, true
 		}
 	}
 	if s.mounts[vpath.Root] != nil || view.Resolve(host).Mount == nil {
-		return "", false
+		return targetWalk{}, false
 	}
-	return s.walkPlain(vpath.Root, vpath.Root, host.Rel(vpath.Root))
+	return targetWalk{vpath.Root, vpath.Root, host.Rel(vpath.Root), nil}, true
 }
 
-// walkPlain walks target from dir and reports whether it stays below top and
-// meets no symbolic link, whose target could be another one tomorrow. What does
-// not exist yet is walked by its name; a step upwards from one is refused, since
-// it can become a link.
-func (s *Server) walkPlain(top, dir vpath.Path, target string) (vpath.Path, bool) {
-	below := false
-	for name := range strings.SplitSeq(target, "/") {
+// walkPlain returns where w leads, and false where it leaves its top or meets a
+// symbolic link, whose target could be another one tomorrow. What does not exist
+// yet is walked by its name; a step upwards from one is refused, since it can
+// become a link.
+func (s *Server) walkPlain(w targetWalk) (vpath.Path, bool) {
+	dir, below := w.dir, false
+	for name := range strings.SplitSeq(w.names, "/") {
 		switch name {
 		case "", ".":
 		case "..":
-			if dir == top || below {
+			if dir == w.top || below {
 				return "", false
 			}
 			dir = dir.Dir()
 		default:
 			dir, below = dir.Join(name), true
-			if _, link := s.linkAt(dir); link {
+			if s.linkAlike(dir) {
 				return "", false
 			}
 		}
 	}
 	return dir, true
+}
+
+// passes returns the places that w comes by, up to where it leaves its top.
+func (w targetWalk) passes() []vpath.Path {
+	var way []vpath.Path
+	dir := w.dir
+	for name := range strings.SplitSeq(w.names, "/") {
+		switch name {
+		case "", ".":
+			continue
+		case "..":
+			if dir == w.top {
+				return way
+			}
+			dir = dir.Dir()
+		default:
+			dir = dir.Join(name)
+		}
+		way = append(way, dir)
+	}
+	return way
+}
+
+// linkAlike reports whether the host could find a symbolic link at path.
+func (s *Server) linkAlike(path vpath.Path) bool {
+	if _, link := s.linkAt(path); link {
+		return true
+	}
+	d, err := s.dirAt(path.Dir())
+	if err != nil {
+		return false
+	}
+	defer d.Close()
+	return linkIn(d, path.Base())
+}
+
+// linkIn reports the same of name in d. A backing that folds names shows each
+// under its listed spelling alone.
+func linkIn(d backing.Dir, name string) bool {
+	st, err := d.StatAt(name)
+	if err != syscall.ENOENT {
+		return err != nil && !noDir(err) || err == nil && st.Mode&syscall.S_IFMT == syscall.S_IFLNK
+	}
+	entries, err := d.ReadDir()
+	folded := vpath.Fold(name)
+	for _, e := range entries {
+		if (e.Type == syscall.DT_LNK || e.Type == syscall.DT_UNKNOWN) && vpath.Fold(e.Name) == folded {
+			return true
+		}
+	}
+	return err != nil
+}
+
+// dirAt opens the directory that the backing has at path.
+func (s *Server) dirAt(path vpath.Path) (backing.Dir, error) {
+	place := s.View().Resolve(path)
+	if place.Mount == nil || s.mounts[place.Mount.Target].tree == nil {
+		return nil, syscall.ENOTDIR
+	}
+	return s.mounts[place.Mount.Target].tree.Dir(place.Rel)
 }

@@ -169,6 +169,11 @@ func (s *Server) Link(c *Caller, num, parent NodeID, name string, out *Entry) sy
 	if errno := s.guardMake(c, dir, d, name, a); errno != 0 {
 		return errno
 	}
+	if _, errno := s.readlink(n); errno != syscall.EINVAL {
+		if errno := s.guardLink(c, a, path); errno != 0 {
+			return errno
+		}
+	}
 	if f, ok := s.gitFile(n); ok {
 		return s.refuseGit(c, a, "%s gets no further name, under which it could be changed unseen", f.path)
 	}

@@ -56,9 +56,12 @@ func (s *Server) Rename(c *Caller, oldParent NodeID, oldName string, newParent N
 }
 
 // lockMove holds names still for a move, all of them if it is, or may be, that
-// of a directory, or makes a directory one of git's. It returns what lets them go.
+// of a directory, makes a directory one of git's, or says where the files of a
+// repository are: no link may come to be on the way there meanwhile. It returns
+// what lets them go.
 func (s *Server) lockMove(m *move) (unlock func()) {
-	if _, n := s.child(m.oldDir, m.oldName); n != nil && n.kind == kindFile && !gitguard.NameOf(m.newName).Marks() {
+	name := gitguard.NameOf(m.newName)
+	if _, n := s.child(m.oldDir, m.oldName); n != nil && n.kind == kindFile && !name.Marks() && !name.Configures() {
 		s.moves.RLock()
 		return s.moves.RUnlock
 	}
@@ -74,6 +77,7 @@ type move struct {
 	old, new         vpath.Path
 	node, replaced   *node   // as far as they are known
 	alone            bool    // nothing else makes or moves a name meanwhile
+	isLink           bool    // what is moved
 	remains          remains // of what is replaced
 }
 
@@ -102,6 +106,7 @@ func (s *Server) gateRename(c *Caller, m *move) syscall.Errno {
 	if errno != 0 {
 		return errno
 	}
+	m.isLink = f.stat.Mode&syscall.S_IFMT == syscall.S_IFLNK
 	if target != nil && target.id == f.id {
 		return 0
 	}

@@ -112,6 +112,7 @@ type mount struct {
 	holder   *dirRef // of a file or a symbolic link: the directory that holds it
 	counters *metrics.Mount
 	uid, gid uint32 // owner of the source, for Config.Owner
+	linked   atomic.Pointer[linkedTops]
 }
 
 // directoryDescriptors bounds how many directories are kept open.

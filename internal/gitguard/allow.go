@@ -113,7 +113,7 @@ func oneOf(values ...string) judgement {
 
 func worktree(e *entry, inside Inside) string {
 	if !e.isSet || !inside(e.value) {
-		return "leads out of the view, through a link or into a directory of git"
+		return "is set for submodules alone, to a relative path without a link in the working tree that holds them"
 	}
 	return ""
 }

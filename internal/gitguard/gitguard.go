@@ -7,7 +7,10 @@
 // in it has to be on a list of what may be set from inside a view (allow.go).
 package gitguard
 
-import "fmt"
+import (
+	"fmt"
+	"regexp"
+)
 
 // Pack is the name of the guard pack that this package belongs to.
 const Pack = "git"
@@ -84,14 +87,20 @@ func unchanged(name string, was, is []entry) *Refusal {
 }
 
 // Worktrees returns the values of core.worktree in a configuration, and false
-// where it is not in the form that git writes.
+// where it is not in the form that git writes and could have one.
 func Worktrees(text []byte) ([]string, bool) {
 	entries, refusal := parse(text)
+	if refusal != nil {
+		return nil, !worktreeKey.Match(text)
+	}
 	var paths []string
 	for _, e := range entries {
 		if e.rule() == "core.worktree" {
 			paths = append(paths, e.value)
 		}
 	}
-	return paths, refusal == nil
+	return paths, true
 }
+
+// worktreeKey matches the key wherever a version of git could find one.
+var worktreeKey = regexp.MustCompile(`(?i)(^|[\n\]])[ \t\r\v\f\x00]*worktree[ \t\r\v\f]*(=|\n|$)`)

@@ -78,7 +78,7 @@ func TestCheckConfig(t *testing.T) {
 		{"a submodule's update", "", "[submodule \"a\"]\n\tupdate = rebase\n", 0, ""},
 		{"a submodule's command", "", "[submodule \"a\"]\n\tupdate = !x\n", 2, "none of checkout"},
 		{"a working tree inside", "", "[core]\n\tworktree = ../../../sub\n", 0, ""},
-		{"a working tree outside", "", "[core]\n\tworktree = /etc\n", 2, "core.worktree leads out"},
+		{"a working tree outside", "", "[core]\n\tworktree = /etc\n", 2, "core.worktree is set for submodules alone"},
 		{"a working tree of no value", "", "[core]\n\tworktree\n", 2, "core.worktree"},
 		{"a known section's key with a subsection", "", "[color \"x\"]\n\tui = true\n", 2, "color.x.ui"},
 		{"colours", "", "[color]\n\tui = always\n[advice]\n\tdetachedHead = false\n", 0, ""},
