@@ -164,3 +164,13 @@ func (s *Server) dirAt(path vpath.Path) (backing.Dir, error) {
 	}
 	return s.mounts[place.Mount.Target].tree.Dir(place.Rel)
 }
+
+// statAt returns the attributes of the directory that the backing has at path.
+func (s *Server) statAt(path vpath.Path) (backing.Stat, error) {
+	d, err := s.dirAt(path)
+	if err != nil {
+		return backing.Stat{}, err
+	}
+	defer d.Close()
+	return d.Stat()
+}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/sandboxfs/sandboxfs/internal/backing"
 	"github.com/sandboxfs/sandboxfs/internal/gitguard"
@@ -122,21 +121,31 @@ func (w *wayWalk) around(path vpath.Path, m *overlay.Mount) string {
 			return why
 		}
 	}
-	linked, err := mount.linkedTops()
-	if err != nil {
-		return unlooked(m.Target, err)
-	}
+	linked, why := w.s.linkedTops(mount)
 	for _, name := range linked {
-		if why := w.open(mount.tree, m.Target.Join(name).Join(".git").Join("worktrees"), m.Target, w.worktrees); why != "" {
-			return why
+		if why == "" {
+			why = w.open(mount.tree, m.Target.Join(name).Join(".git"), m.Target, w.linked)
 		}
 	}
-	return ""
+	return why
+}
+
+// linked looks at the linked worktrees of the directory of git d.
+func (w *wayWalk) linked(d backing.Dir, at vpath.Path) string {
+	return w.below(d, at, "worktrees", w.worktrees)
 }
 
 // open calls look for the directory at path, if there is one.
 func (w *wayWalk) open(tree backing.Tree, path, target vpath.Path, look func(backing.Dir, vpath.Path) string) string {
 	d, err := tree.Dir(path.Rel(target))
+	if err == syscall.EACCES {
+		holder, err := tree.Dir(path.Dir().Rel(target))
+		if err != nil {
+			return unlooked(path, err)
+		}
+		defer holder.Close()
+		return w.below(holder, path.Dir(), path.Base(), look)
+	}
 	if err != nil {
 		return unlooked(path, err)
 	}
@@ -144,12 +153,35 @@ func (w *wayWalk) open(tree backing.Tree, path, target vpath.Path, look func(bac
 	return look(d, path)
 }
 
+// below calls look for the directory name in d, if there is one.
+func (w *wayWalk) below(d backing.Dir, at vpath.Path, name string, look func(backing.Dir, vpath.Path) string) string {
+	sub, err := d.DirAt(name)
+	if err != nil {
+		return unlooked(at.Join(name), w.s.unlessForeign(d, err))
+	}
+	defer sub.Close()
+	return look(sub, at.Join(name))
+}
+
 // unlooked says that a directory could not be looked at; "" where there is none.
 func unlooked(path vpath.Path, err error) string {
-	if noDir(err) {
+	if err == nil || noDir(err) {
 		return ""
 	}
 	return fmt.Sprintf("%s cannot be looked through for working trees that a link could lead away: %v", path, err)
+}
+
+// unlessForeign returns err, and nil where it says that the daemon may not look
+// into what is not its own: then nothing in there was made from a view, nor
+// locked up.
+func (s *Server) unlessForeign(o interface{ Stat() (backing.Stat, error) }, err error) error {
+	if err != syscall.EACCES || s.uid == 0 {
+		return err
+	}
+	if st, statErr := o.Stat(); statErr == nil && st.Uid != s.uid {
+		return nil
+	}
+	return err
 }
 
 // gitDir looks at a directory of git, and where it keeps further ones.
@@ -162,17 +194,7 @@ func (w *wayWalk) gitDir(d backing.Dir, at vpath.Path) string {
 	if why := w.below(d, at, "modules", w.modules); why != "" {
 		return why
 	}
-	return w.below(d, at, "worktrees", w.worktrees)
-}
-
-// below calls look for the directory name in d, if there is one.
-func (w *wayWalk) below(d backing.Dir, at vpath.Path, name string, look func(backing.Dir, vpath.Path) string) string {
-	sub, err := d.DirAt(name)
-	if err != nil {
-		return unlooked(at.Join(name), err)
-	}
-	defer sub.Close()
-	return look(sub, at.Join(name))
+	return w.linked(d, at)
 }
 
 func (w *wayWalk) modules(d backing.Dir, at vpath.Path) string {
@@ -200,7 +222,7 @@ func (w *wayWalk) each(d backing.Dir, at vpath.Path, look func(backing.Dir, vpat
 		err = syscall.E2BIG
 	}
 	if err != nil {
-		return unlooked(at, err)
+		return unlooked(at, w.s.unlessForeign(d, err))
 	}
 	w.left -= len(entries)
 	for _, e := range entries {
@@ -222,7 +244,7 @@ func (w *wayWalk) config(d backing.Dir, at vpath.Path, name string) string {
 	case syscall.ENOENT, syscall.ENXIO:
 		return ""
 	default:
-		return unlooked(at.Join(name), errno)
+		return w.unread(d, at.Join(name), errno)
 	}
 	targets, ok := gitguard.Worktrees(text)
 	if !ok {
@@ -236,50 +258,12 @@ func (w *wayWalk) config(d backing.Dir, at vpath.Path, name string) string {
 	return ""
 }
 
-// linkedTops are the directories at the top of a mount that hold a repository
-// with linked worktrees, as they were found some time ago.
-type linkedTops struct {
-	names []string
-	until time.Time
-}
-
-// linkedLifetime is for how long they are believed in, against changes of the
-// host. What a view changes makes them forgotten.
-const linkedLifetime = time.Second
-
-func (m *mount) linkedTops() ([]string, error) {
-	if known := m.linked.Load(); known != nil && time.Now().Before(known.until) {
-		return known.names, nil
-	}
-	d, err := m.tree.Dir("")
+// unread says that a configuration could not be read.
+func (w *wayWalk) unread(d backing.Dir, path vpath.Path, errno syscall.Errno) string {
+	o, err := d.ObjectAt(path.Base())
 	if err != nil {
-		return nil, err
+		return unlooked(path, w.s.unlessForeign(d, err))
 	}
-	defer d.Close()
-	entries, err := d.ReadDir()
-	if err != nil {
-		return nil, err
-	}
-	tops := &linkedTops{until: time.Now().Add(linkedLifetime)}
-	for _, e := range entries {
-		if e.Type != syscall.DT_DIR && e.Type != syscall.DT_UNKNOWN {
-			continue
-		}
-		worktrees, err := m.tree.Dir(e.Name + "/.git/worktrees")
-		if err == nil {
-			worktrees.Close()
-		}
-		if err == nil || !noDir(err) {
-			tops.names = append(tops.names, e.Name)
-		}
-	}
-	m.linked.Store(tops)
-	return tops.names, nil
-}
-
-// forgetLinked makes linkedTops look again. No name is made meanwhile.
-func (s *Server) forgetLinked() {
-	for _, m := range s.mounts {
-		m.linked.Store(nil)
-	}
+	defer o.Close()
+	return unlooked(path, w.s.unlessForeign(o, errno))
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sandboxfs/sandboxfs/internal/backing"
 	"github.com/sandboxfs/sandboxfs/internal/gitguard"
 	"github.com/sandboxfs/sandboxfs/internal/vpath"
 )
@@ -19,43 +18,52 @@ import (
 // directory of git dir, may be set to target. Where a directory is being moved,
 // it answers for the time after the move g.
 func (s *Server) worktreeStays(dir vpath.Path, target string, g *gitMove) bool {
-	top, ok := s.worktreeTop(dir, g)
+	tree, bound, ok := s.worktreeOf(dir, g)
 	if !ok || strings.HasPrefix(target, "/") {
 		return false
 	}
 	path, ok := s.gitTarget(dir, target)
-	return ok && path != top && path.Within(top) && !namesGit(path, vpath.Root)
+	return ok && s.passesIn(dir, target, bound) && path != tree && path.Within(tree) && !namesGit(path, vpath.Root)
+}
+
+// passesIn reports whether all places that target comes by from dir are in bound.
+func (s *Server) passesIn(dir vpath.Path, target string, bound vpath.Path) bool {
+	w, ok := s.startOf(dir, target)
+	return ok && !slices.ContainsFunc(w.passes(), func(p vpath.Path) bool { return !p.Within(bound) })
 }
 
 // worktreeMoves reports whether target leads to a place of the directory that g
 // moves, and so to the same one as before.
 func (s *Server) worktreeMoves(dir vpath.Path, target string, g *gitMove) bool {
 	path, ok := s.gitTarget(dir, target)
-	if !ok || namesGit(path, vpath.Root) {
-		return false
-	}
-	w, _ := s.startOf(dir, target)
-	for _, p := range w.passes() {
-		ok = ok && p.Within(g.access.to)
-	}
-	return ok && (!dir.Within(path) || namesGit(dir, path))
+	return ok && s.passesIn(dir, target, g.access.to) && !namesGit(path, vpath.Root) && (!dir.Within(path) || namesGit(dir, path))
 }
 
-// worktreeTop returns the working tree below which a submodule whose directory
-// of git is dir has its files; false where dir is none of a submodule. What it
-// takes for one, wayWalk must find: names are compared as they are.
-func (s *Server) worktreeTop(dir vpath.Path, g *gitMove) (vpath.Path, bool) {
+// worktreeOf returns the working tree below which a submodule whose directory
+// of git is dir has its files, and the bound that the way there must not leave:
+// the repository that they belong to moves as a whole, and what is around it
+// does not move along. Linked worktrees lie around it where it is at the top of
+// its mount, and so found from everywhere. It is false where dir is none of a
+// submodule. What it takes for one wayWalk must find: names are compared as they
+// are.
+func (s *Server) worktreeOf(dir vpath.Path, g *gitMove) (tree, bound vpath.Path, ok bool) {
 	top, names := splitGit(dir)
 	if !s.inStore(top.Join(".git"), names, g) {
-		return "", false
+		return "", "", false
 	}
 	if names[0] == "modules" {
-		return top, true
+		return top, top, true
 	}
 	s.forgetLinked()
-	tree, ok := s.linkedTree(top.Join(".git").Join("worktrees").Join(names[1]), g)
+	tree, ok = s.linkedTree(top.Join(".git").Join("worktrees").Join(names[1]), g)
 	m := s.View().Resolve(dir).Mount
-	return tree, ok && (tree.Within(top) || m != nil && top != m.Target && top.Dir() == m.Target)
+	switch {
+	case !ok || m == nil:
+		return "", "", false
+	case tree.Within(top):
+		return tree, top, true
+	}
+	return tree, m.Target, s.atTop(m, top, g)
 }
 
 // splitGit returns the directory that holds the uppermost ".git" of dir, and the
@@ -107,45 +115,6 @@ func (s *Server) isGitAt(path vpath.Path, g *gitMove) bool {
 		return holdsGit(d, g.kind)
 	}
 	return holdsGit(d, gitguard.Other)
-}
-
-// linkedTree returns the linked worktree that the directory of git dir is of.
-func (s *Server) linkedTree(dir vpath.Path, g *gitMove) (vpath.Path, bool) {
-	d, err := s.dirAt(g.before(dir))
-	if err != nil {
-		return "", false
-	}
-	defer d.Close()
-	_, text, errno := readGit(d, "gitdir")
-	if errno != 0 {
-		return "", false
-	}
-	target, ok := gitguard.Target(gitguard.Backlink, text)
-	if !ok {
-		return "", false
-	}
-	path, ok := s.gitTarget(dir, target)
-	return path.Dir(), ok && path.Base() == ".git"
-}
-
-// linkedHold reports whether submodules of linked worktrees go on having their
-// files where a link is not made, if what is moved is a repository at the top of
-// its mount.
-func (s *Server) linkedHold(top backing.Dir, m *move, g *gitMove, left *int) bool {
-	if mount := s.View().Resolve(m.old).Mount; mount == nil || m.old.Dir() != mount.Target {
-		return true
-	}
-	d, err := top.DirAt(".git")
-	if err != nil {
-		return noDir(err)
-	}
-	defer d.Close()
-	worktrees, err := d.DirAt("worktrees")
-	if err != nil {
-		return noDir(err)
-	}
-	defer worktrees.Close()
-	return s.pointersHold(worktrees, m.new.Join(".git").Join("worktrees"), g, left)
 }
 
 // before returns where what will be at path is now.
