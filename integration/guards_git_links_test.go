@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,7 +20,7 @@ mkdir ../sub; echo "gitdir: ../r/.git/modules/PATH" > ../sub/.git
 const linkedSubmodule = `
 git init -q up; git -C up commit -q --allow-empty -m x; git init -q r; cd r; git submodule --quiet add ../up s; git commit -q -m s
 git worktree add -q ../t; cd ../t; git submodule --quiet update --init
-git -C s checkout -q -b evil; cp "$EVIL" s/planted; git -C s add -A; git -C s commit -q -m evil; git -C s checkout -q -b main
+git -C s checkout -q -b evil; cp "$EVIL" s/planted; git -C s add -A; git -C s commit -q -m evil; git -C s checkout -q --detach HEAD~
 mkdir ../sub; echo "gitdir: ../r/.git/worktrees/t/modules/s" > ../sub/.git; cd ..
 `
 
@@ -68,8 +67,8 @@ func TestGitCheckoutStaysInside(t *testing.T) {
 			s := newSides(t)
 			for _, at := range [][2]string{{s.beside, s.beside}, {s.view, s.m.Backing}} {
 				s.attack(t, detour.script, checkout, at[0], at[1])
-				_, err := os.Stat(filepath.Join(filepath.Dir(at[1]), "out", "planted"))
-				if got, want := err == nil, at[0] == s.beside; got != want {
+				found := command{dir: filepath.Join(filepath.Dir(at[1]), "out")}.run(t, "find", ".", "-name", "planted")
+				if got, want := found != "", at[0] == s.beside; got != want {
 					t.Errorf("a checkout in %s wrote out of it: %t, want %t", at[1], got, want)
 				}
 			}
@@ -86,17 +85,17 @@ func TestGitCheckoutStaysInside(t *testing.T) {
 func TestGitSubmodules(t *testing.T) {
 	s := newSides(t)
 	s.same(localGit, `
-state() { find . -name 'config*' -path '*.git/*' | sort | xargs grep -H worktree; git submodule status --recursive | sed 's/ (.*//'; git status --porcelain; }
+state() { find . -name 'config*' -path '*.git/*' | sort | xargs grep -H worktree || true; git submodule status --recursive | sed 's/ (.*//'; git status --porcelain; }
 git init -q leaf; git -C leaf commit -q --allow-empty -m leaf
 git init -q up; cd up; echo 1 > f; git add f; git submodule --quiet add ../leaf deep/leaf; git commit -q -m up; cd ..
 git init -q r; cd r; git submodule --quiet add ../up a/b/sub; git commit -q -m sub; git submodule --quiet update --init --recursive; state
 git submodule --quiet sync --recursive; git submodule --quiet deinit -f a/b/sub; state; git submodule --quiet update --init --recursive; state
-git mv a/b/sub moved; git commit -q -m moved; state; mv moved x; mv x moved
-cd moved; git sparse-checkout set deep; cd ..; state; git -C moved sparse-checkout disable
+git mv a/b/sub a/b/moved; git commit -q -m moved; state; mv a/b/moved a/b/x; mv a/b/x a/b/moved
+cd a/b/moved; git sparse-checkout set deep; cd ../../..; state; git -C a/b/moved sparse-checkout disable
 git worktree add -q ../tree -b side; cd ../tree; git submodule --quiet update --init --recursive; state; cd ../r; state; git worktree remove --force ../tree; state
 git worktree add -q in/tree -b inner; cd in/tree; git submodule --quiet update --init --recursive; cd ../..; git worktree remove --force in/tree
 git init -q own; git -C own commit -q --allow-empty -m own; git submodule --quiet add ./own own 2>&1; git submodule --quiet absorbgitdirs; git commit -q -m own; state
-git rm -q moved; git commit -q -m gone; rm -r .git/modules/a; ln -s own moved; git add moved; git commit -q -m link; state
+git rm -q a/b/moved; git commit -q -m gone; rm -r .git/modules/a; ln -s own moved; git add moved; git commit -q -m link; state
 mkdir node_modules; ln -s ../own node_modules/own; ln -s own beside; mkdir links; ln -s ../own links/l; mv links more; ls -l more | grep -c l
 cd ..; mv r q; cd q; git status --porcelain; git submodule --quiet update; git clone -q --recurse-submodules ../up ../again; cd ../again; state
 `)
