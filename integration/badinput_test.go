@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"cmp"
 	"net"
 	"os"
 	"regexp"
@@ -30,6 +31,7 @@ type badInput struct {
 	args    func(w *world) []string            // flags; nil is none
 	target  func(w *world) (arg, point string) // nil is the profile on "mnt"
 	env     []string
+	code    int // 0 stands for 1
 	says    string
 	at      string // line and column in the profile, where a file is at fault
 }
@@ -79,12 +81,12 @@ var badInputs = []badInput{
 	}, says: "root/mnt"},
 	{name: "no fusermount3", env: []string{"PATH=/nonexistent"}, says: "fuse3"},
 	{name: "socket inside the view", args: func(w *world) []string { return []string{"--metrics", "off", "--socket", w.path("root/socket")} }, says: "root/socket"},
-	{name: "metrics address that is none", args: func(*world) []string { return []string{"--metrics", "here"} }, says: "here"},
+	{name: "metrics address that is none", args: func(*world) []string { return []string{"--metrics", "here"} }, says: "here", code: 2},
 	{name: "audit file in no directory", args: func(w *world) []string { return []string{"--audit", w.path("absent/audit")} }, says: "absent/audit"},
 }
 
-// TestBadInput has each refusal be one line that says what to do, exit 1, and
-// leave no mount, no process and no file. S0-04, S1-08.
+// TestBadInput has each refusal be one line that says what to do, exit with 1, or
+// with 2 where the command line alone is wrong, and leave no mount, no process and no file. S0-04, S1-08.
 func TestBadInput(t *testing.T) {
 	for _, b := range badInputs {
 		t.Run(b.name, func(t *testing.T) { b.try(t) })
@@ -121,7 +123,7 @@ func (b badInput) try(t *testing.T) {
 			t.Errorf("%s says %q, want a place like %s", b.name, stderr, where)
 		}
 	}
-	wantComplaint(t, b.name, stderr, code, 1, says)
+	wantComplaint(t, b.name, stderr, code, cmp.Or(b.code, 1), says)
 	if left := leftovers(w.Dir); len(left) > 0 {
 		t.Errorf("%s left %v", b.name, left)
 	}
