@@ -229,3 +229,54 @@ func TestGitLinkRaces(t *testing.T) {
 		}
 	}
 }
+
+// TestGitModuleIsNotHidden: what becomes a directory of git leaves none below it
+// that the search for working trees would pass by..
+func TestGitModuleIsNotHidden(t *testing.T) {
+	for _, c := range []struct {
+		sub  string
+		want syscall.Errno
+	}{
+		{"s", syscall.EACCES}, {"objects/s", syscall.EACCES}, {"a/b/s", syscall.EACCES}, {"worktrees/a/s", syscall.EACCES}, {"modules/s", 0},
+	} {
+		w := gitWorld(t, "x/")
+		w.fillUp(t, ".git")
+		at := ".git/modules/p/" + c.sub
+		w.configure(t, at, worktreeConfig(strings.Repeat("../", strings.Count(at, "/")+1)+"s"))
+		var got syscall.Errno
+		for _, name := range []string{"objects", "refs"} {
+			if !w.has(t, ".git/modules/p/"+name) {
+				got = w.Mkdir(caller(), w.at(t, "/.git/modules/p"), name, 0o755, new(Entry))
+			}
+		}
+		if got != c.want {
+			t.Errorf("the last mkdir that makes one of git's around %s = %v, want %v", c.sub, got, c.want)
+		}
+	}
+	w := gitWorld(t, "from/")
+	w.fillUp(t, ".git", ".git/modules", "from/t")
+	w.fill(t, ".git/modules/p/", ".git/modules/p/HEAD")
+	w.put(t, "from/t/config", worktreeConfig("../../../../../s"))
+	want(t, w.move(t, "rename", "/from", "/.git/modules/p/objects"), syscall.EXDEV, "rename of objects with a repository inside")
+}
+
+// TestGitLinkedWorktreesAreFoundAtOnce: what the view changes is not hidden by
+// what was found before. X-05.
+func TestGitLinkedWorktreesAreFoundAtOnce(t *testing.T) {
+	w := gitWorld(t, "w/")
+	w.fillUp(t, "x/.git")
+	link := func(at string) syscall.Errno {
+		return w.Symlink(caller(), w.at(t, path.Dir(at)), path.Base(at), "/tmp", new(Entry))
+	}
+	want(t, link("/before"), 0, "symlink")
+	const dir = "x/.git/worktrees/w/modules/s"
+	w.fillUp(t, "x/.git/worktrees/w", dir)
+	w.put(t, "x/.git/worktrees/w/gitdir", "/mnt/view/w/.git")
+	_, errno := w.bear(t, "/"+dir+"/config.lock", worktreeConfig("../../../../../../w/s"))
+	want(t, errno, 0, "create")
+	want(t, w.move(t, "rename", "/"+dir+"/config.lock", "/"+dir+"/config"), 0, "rename of the config")
+	want(t, link("/w/s"), syscall.EACCES, "symlink on the way")
+	want(t, w.move(t, "rename", "/x", "/y"), 0, "rename of the repository")
+	want(t, link("/w/s"), syscall.EACCES, "symlink on the way, after the rename")
+	want(t, link("/w/t"), 0, "symlink beside it")
+}

@@ -1,9 +1,13 @@
 package integration
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // submodule makes in r a submodule of that path, with a branch evil that holds
@@ -102,4 +106,41 @@ cd ..; mv r q; cd q; git status --porcelain; git submodule --quiet update; git c
 	if events := s.m.events(); len(events) > 0 {
 		t.Errorf("work with submodules is refused: %+v", events[0])
 	}
+}
+
+// TestGitLinkByAnotherMount: a link that one mount shows on the way to a working
+// tree is not made through another one that shows the same place. X-01, X-03.
+func TestGitLinkByAnotherMount(t *testing.T) {
+	w := newWorld(t)
+	w.policy("agent", allowAll)
+	script := strings.ReplaceAll(submodule("v/s"), `cp "$EVIL"`, "echo >")
+	command{dir: w.mkdir("root"), env: localGit}.run(t, "bash", "-ec", script+"rm -r v/s")
+	m := w.mount(w.profile("root: ./root\nmounts: [{source: ./root/r/v, target: /lib}]\npolicy: agent\npolicies: [./policies]\n"))
+	link := m.Path + "/lib/s"
+	if err := os.Symlink("/tmp", link); !errors.Is(err, unix.EACCES) {
+		t.Errorf("symlink(%s) = %v, want EACCES", link, err)
+	}
+	m.wantEvent("symlink", "/lib/s", "builtin:guard:git")
+	command{dir: m.Path + "/r", env: localGit}.run(t, "git", "config", "-f", ".git/modules/v/s/config", "--unset", "core.worktree")
+	must(t, os.Symlink("/tmp", link))
+}
+
+// TestGitLinksUnprivileged: what a user's own daemon cannot look into keeps
+// nobody from making links, unless it was locked up from the view. X-03, X-10.
+func TestGitLinksUnprivileged(t *testing.T) {
+	needRoot(t)
+	w := newWorld(t)
+	root := w.path("root")
+	must(t, os.Chown(root, 1000, 1000))
+	must(t, os.Mkdir(root+"/foreign", 0o700))
+	m := w.mount(w.profile("root: ./root\n"), asUser(1000))
+	user := command{dir: m.Path, uid: 1000, env: localGit}
+	user.run(t, "bash", "-ec", `
+ln -s x free
+mkdir -p r; git init -q r; ln -s x r/free
+chmod 0 r/.git; ! ln -s x r/l; chmod 755 r/.git; ln -s x r/l
+mkdir r/.git/modules; chmod 0 r/.git/modules; ! ln -s x r/m; chmod 311 r/.git/modules; ! ln -s x r/m; chmod 755 r/.git/modules; ln -s x r/m
+chmod 0 r/.git/config; ! ln -s x r/n; chmod 644 r/.git/config; ln -s x r/n
+mkdir closed; chmod 0 closed; mkdir d; mv d e; ! ln -s x l; chmod 755 closed; ln -s x l
+`)
 }
