@@ -82,7 +82,8 @@ func (s *Server) atTop(m *overlay.Mount, path vpath.Path, g *gitMove) bool {
 	return err == nil && tree.Dev == top.Dev
 }
 
-// forgetLinked makes linkedTops look again. No name is made meanwhile.
+// forgetLinked makes linkedTops look again, where submodules of linked worktrees
+// are set up or move. No name is made meanwhile.
 func (s *Server) forgetLinked() {
 	for _, m := range s.mounts {
 		m.linked.Store(nil)

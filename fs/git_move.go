@@ -125,7 +125,6 @@ func (s *Server) guardMovedDir(c *Caller, m *move, g *gitMove, dir vpath.Path) s
 	if errno := s.guardLinksBelow(c, g.access, top, m.new); errno != 0 {
 		return errno
 	}
-	defer s.forgetLinked()
 	c.Thread.Yield()
 	left := subtreeLimit
 	if s.pointersMove(m) && !s.pointersHold(top, m.new, g, &left) || !s.linkedHold(top, m, g, &left) {
