@@ -141,6 +141,6 @@ mkdir -p r; git init -q r; ln -s x r/free
 chmod 0 r/.git; ! ln -s x r/l; chmod 755 r/.git; ln -s x r/l
 mkdir r/.git/modules; chmod 0 r/.git/modules; ! ln -s x r/m; chmod 311 r/.git/modules; ! ln -s x r/m; chmod 755 r/.git/modules; ln -s x r/m
 chmod 0 r/.git/config; ! ln -s x r/n; chmod 644 r/.git/config; ln -s x r/n
-mkdir closed; chmod 0 closed; mkdir d; mv d e; ! ln -s x l; chmod 755 closed; ln -s x l
+mkdir -p c/.git/worktrees; chmod 0 c; sleep 1.1; ! ln -s x l; chmod 755 c; ln -s x l
 `)
 }
