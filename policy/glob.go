@@ -21,6 +21,7 @@ type glob struct {
 	prefix  string      // the literal directory; "" is the root
 	tail    []component // what follows it
 	deep    states      // the positions of "**" in tail
+	need    string      // "/" and the longest literal name in tail, without which nothing matches
 }
 
 type globKind uint8
@@ -51,7 +52,7 @@ func (g *glob) match(path string) bool {
 	case named:
 		return endsWithName(rest, g.tail[1].text)
 	}
-	if !strings.HasSuffix(rest, g.tail[len(g.tail)-1].suffix) {
+	if !strings.HasSuffix(rest, g.tail[len(g.tail)-1].suffix) || !strings.Contains(rest, g.need) {
 		return false
 	}
 	return g.run(rest)&g.accept() != 0
@@ -136,6 +137,9 @@ func compileAlternative(text string) (glob, error) {
 			continue // "**/**" is "**"
 		case c.form == anyDepth:
 			g.deep |= 1 << len(g.tail)
+		}
+		if c.form == exact && len(c.text) >= len(g.need) {
+			g.need = "/" + c.text
 		}
 		g.tail = append(g.tail, c)
 	}
