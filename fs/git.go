@@ -152,7 +152,7 @@ func (s *Server) guardArrival(c *Caller, n *node, d backing.Dir, path vpath.Path
 	if !arriving.Marks() || isGitDir(d, path) || !holdsGit(d, arriving) {
 		return 0
 	}
-	if hidden := s.hides(d, path); hidden != "" {
+	if hidden := s.hiddenTree(d, path); hidden != "" {
 		return s.refuseGit(c, a, "%s", hidden)
 	}
 	return s.guardContents(c, n, d, path, a)

@@ -76,9 +76,9 @@ func (s *Server) guardWays(c *Caller, a access, path vpath.Path, meets func(at v
 	return 0
 }
 
-// hides returns why d, at path, must not become a directory of git: it holds
+// hiddenTree returns why d, at path, must not become a directory of git: it holds
 // repositories of submodules that wayWalk would not find any more. "" for none.
-func (s *Server) hides(d backing.Dir, path vpath.Path) string {
+func (s *Server) hiddenTree(d backing.Dir, path vpath.Path) string {
 	if !namesGit(path, vpath.Root) {
 		return ""
 	}
