@@ -109,7 +109,10 @@ func (s *Server) gateEntry(c *Caller, dir, n *node, a access) syscall.Errno {
 // policies say; a name that is hidden stays so.
 func (s *Server) refuse(c *Caller, a access, rule *policy.Rule) syscall.Errno {
 	snap := s.snap.Load()
-	v := policy.Verdict{Decision: rule.Decision, Rule: rule}
+	v := policy.Verdict{Decision: policy.Deny, Rule: rule}
+	if rule.Decision == policy.Hide {
+		v.Decision = policy.Hide
+	}
 	if hidden := snap.view.Decide(a.path, a.op); hidden.Decision == policy.Hide {
 		v = hidden
 	}

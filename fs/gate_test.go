@@ -223,3 +223,12 @@ func TestUnrecordedOnce(t *testing.T) {
 		t.Errorf("%d lines say that 6 are missing, want 1:\n%s", got, &log)
 	}
 }
+
+// TestRefuseNeverAllows has a refusal deny whatever its rule says elsewhere.
+func TestRefuseNeverAllows(t *testing.T) {
+	w := newWorld(t, allowAll)
+	for decision, errno := range map[policy.Decision]syscall.Errno{policy.Allow: syscall.EACCES, policy.Audit: syscall.EACCES, policy.Ask: syscall.EACCES, policy.Deny: syscall.EACCES, policy.Hide: syscall.ENOENT} {
+		rule := &policy.Rule{Name: "refused", Ops: policy.AllOps, Decision: decision}
+		want(t, w.refuse(caller(), access{op: policy.Write, path: "/f"}, rule), errno, "refuse by a rule of decision "+decision.String())
+	}
+}

@@ -75,9 +75,10 @@ type Server struct {
 	// moves keeps paths true while they are acted on. Whoever makes or removes a
 	// name holds it for reading, from the decision to the end of the act; who
 	// moves a directory, or puts a configuration of git in its place, holds it for
-	// writing, from before the look at what lies below, or on the way. Else something could be built in a directory that has just been
-	// found harmless, while it moves to a guarded place. It is the one lock that
-	// is held during a system call on the backing.
+	// writing, from before the look at what lies below, or on the way. Else
+	// something could be built in a directory that has just been found harmless,
+	// while it moves to a guarded place. It is the one lock that is held during a
+	// system call on the backing.
 	moves sync.RWMutex
 
 	snap     atomic.Pointer[snapshot]

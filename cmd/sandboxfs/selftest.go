@@ -77,7 +77,7 @@ func (a *app) selftest(name, config string, asJSON bool) (err error) {
 	if err != nil {
 		return err
 	}
-	return a.printSelftest(p, rows, asJSON)
+	return a.printSelftest(p, rows, ground.Skipped, asJSON)
 }
 
 // try serves the ground until every attempt on it is made.
@@ -111,19 +111,22 @@ func (d *daemon) try(ground *selftest.Ground, signals <-chan os.Signal) (rows []
 
 // printSelftest prints the table, and ends with a failure if something got
 // through.
-func (a *app) printSelftest(p *profile.Profile, rows []selftest.Row, asJSON bool) error {
+func (a *app) printSelftest(p *profile.Profile, rows []selftest.Row, skipped int, asJSON bool) error {
 	tried, through := 0, 0
 	for _, r := range rows {
 		tried += r.Tried
 		through += len(r.Through)
 	}
 	if asJSON {
-		if err := a.printJSON(map[string]any{"profile": p.Name, "tried": tried, "through": through, "rows": rows}); err != nil {
+		if err := a.printJSON(map[string]any{"profile": p.Name, "tried": tried, "through": through, "skipped": skipped, "rows": rows}); err != nil {
 			return err
 		}
 	} else {
 		printRows(a.stdout, rows)
 		fmt.Fprintf(a.stdout, "\n%d attempts on the rules of %s, %d got through\n", tried, oneLine(p.Name), through)
+		if skipped > 0 {
+			fmt.Fprintf(a.stdout, "%d paths that the rules speak of cannot be tried: they are directories here, or a class that no sample is made of\n", skipped)
+		}
 	}
 	if through > 0 {
 		return status(exitFailed)

@@ -3,7 +3,6 @@ package bazil
 import (
 	"io"
 	"log/slog"
-	"runtime"
 	"sync"
 	"testing"
 
@@ -33,19 +32,7 @@ func TestInterruptBeforeTheWait(t *testing.T) {
 			first.Do(func() { close(came); <-goOn })
 		}
 	})
-	thread, ended := make(chan int, 1), make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		fd, err := unix.Open(w.at+"/file", unix.O_RDWR|unix.O_CLOEXEC, 0)
-		thread <- unix.Gettid()
-		if err == nil {
-			err = unix.Flock(fd, unix.LOCK_SH)
-			unix.Close(fd)
-		}
-		ended <- err
-	}()
-	tid := <-thread
+	tid, ended := lockFile(w.at + "/file")
 	<-came
 	requests := func(op string) float64 { return w.counters("sandboxfs_requests_total")[op] }
 	before := requests("setlk")

@@ -120,19 +120,7 @@ func TestInterruptedLock(t *testing.T) {
 	check(t, err, nil, "open")
 	defer unix.Close(holder)
 	check(t, unix.Flock(holder, unix.LOCK_EX), nil, "flock")
-	thread, ended := make(chan int, 1), make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		fd, err := unix.Open(w.at+"/file", unix.O_RDWR|unix.O_CLOEXEC, 0)
-		thread <- unix.Gettid()
-		if err == nil {
-			err = unix.Flock(fd, unix.LOCK_SH)
-			unix.Close(fd)
-		}
-		ended <- err
-	}()
-	tid := <-thread
+	tid, ended := lockFile(w.at + "/file")
 	eventually(t, "the lock is interrupted and asked for again", func() bool {
 		unix.Tgkill(unix.Getpid(), tid, unix.SIGURG)
 		requests := w.counters("sandboxfs_requests_total")
@@ -202,4 +190,22 @@ echo line >>$0; rm $d/b $d/c; rmdir $d`
 		t.Errorf("left in the backing: %q", names)
 	}
 	eventually(t, "nothing is open", func() bool { return w.server.OpenHandles() == 0 })
+}
+
+// lockFile locks a file in a thread of its own, and returns which that is and the
+// outcome.
+func lockFile(path string) (tid int, ended <-chan error) {
+	thread, outcome := make(chan int, 1), make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		fd, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0)
+		thread <- unix.Gettid()
+		if err == nil {
+			err = unix.Flock(fd, unix.LOCK_SH)
+			unix.Close(fd)
+		}
+		outcome <- err
+	}()
+	return <-thread, outcome
 }

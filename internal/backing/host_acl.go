@@ -121,7 +121,8 @@ func (b *listBuffer) read(fd int, name *byte) (int, unix.Errno) {
 	return n, asErrno(err)
 }
 
-// sysGetxattrat is the number of getxattrat(2), the same on every architecture.
+// sysGetxattrat is the number of getxattrat(2), but on MIPS, where there is no call
+// of that number.
 const sysGetxattrat = 464
 
 func asErrno(err error) unix.Errno {

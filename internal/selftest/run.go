@@ -133,7 +133,7 @@ func (g *Ground) judge(a *attempt, t *Target, o outcome) string {
 }
 
 func otherCase(p vpath.Path) vpath.Path {
-	return p.Dir().Join(swapCase(filepath.Base(string(p))))
+	return p.Dir().Join(swapCase(p.Base()))
 }
 
 // changed compares the source of t with what it was made as.

@@ -91,33 +91,21 @@ func rehearsal(view *overlay.View, dir string) (*overlay.View, error) {
 
 func makeSource(m overlay.Mount) error {
 	if m.Kind == overlay.KindDir {
-		return makeDir(m.Source)
+		return makeDirs(m.Source)
 	}
-	if err := makeDir(filepath.Dir(m.Source)); err != nil {
+	if err := makeDirs(filepath.Dir(m.Source)); err != nil {
 		return err
 	}
 	return os.WriteFile(m.Source, nil, 0o666)
 }
 
-// makeDir makes a directory, and those above it, that everybody may write to:
-// only the policies are to stand in the way.
-func makeDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
-	return os.Chmod(dir, 0o777)
-}
-
-// freedom is what must be allowed where an agent makes its own files.
-const freedom = policy.AllOps
-
 // findFree makes a directory in the first mount where everything is allowed.
 func (g *Ground) findFree() error {
 	for _, m := range g.View.Mounts() {
 		dir := m.Target.Join("selftest-own")
-		if m.Kind == overlay.KindDir && g.View.Permitted(dir)&g.View.Permitted(dir.Join("file")) == freedom {
+		if m.Kind == overlay.KindDir && g.View.Permitted(dir)&g.View.Permitted(dir.Join("file")) == policy.AllOps {
 			g.Free = dir
-			return makeDir(filepath.Join(m.Source, "selftest-own"))
+			return makeDirs(filepath.Join(m.Source, "selftest-own"))
 		}
 	}
 	return nil
@@ -212,7 +200,8 @@ func (t *Target) make(number int) error {
 	return nil
 }
 
-// makeDirs makes what is missing of a path for everybody to write to.
+// makeDirs makes what is missing of a path, for everybody to write to: only the
+// policies are to stand in the way.
 func makeDirs(dir string) error {
 	if info, err := os.Lstat(dir); err == nil && info.IsDir() {
 		return nil
