@@ -33,13 +33,17 @@ func (s *Server) linkedTops(m *mount) (names []string, why string) {
 		return nil, unlooked(m.target, err)
 	}
 	defer d.Close()
+	st, err := d.Stat()
+	if err != nil {
+		return nil, unlooked(m.target, err)
+	}
 	entries, err := d.ReadDir()
 	if err != nil {
 		return nil, unlooked(m.target, s.unlessForeign(d, err))
 	}
 	w := wayWalk{s: s, left: subtreeLimit}
 	for _, e := range entries {
-		if e.Type != syscall.DT_DIR && e.Type != syscall.DT_UNKNOWN || !sameDevice(d, e.Name) {
+		if e.Type != syscall.DT_DIR && e.Type != syscall.DT_UNKNOWN || !onDevice(d, e.Name, st.Dev) {
 			continue
 		}
 		found := func(backing.Dir, vpath.Path) string {
@@ -57,15 +61,11 @@ func (s *Server) linkedTops(m *mount) (names []string, why string) {
 	return tops.names, ""
 }
 
-// sameDevice reports whether name is on the file system that d is on. What is
-// mounted below a source is not walked into unasked: it may hang.
-func sameDevice(d backing.Dir, name string) bool {
-	st, err := d.Stat()
-	if err != nil {
-		return false
-	}
-	sub, err := d.StatAt(name)
-	return err == nil && sub.Dev == st.Dev
+// onDevice reports whether name in d is on the file system dev. What is mounted
+// below a source is not walked into unasked: it may hang.
+func onDevice(d backing.Dir, name string, dev uint64) bool {
+	st, err := d.StatAt(name)
+	return err == nil && st.Dev == dev
 }
 
 // atTop reports whether linkedTops finds the repository whose working tree is at
