@@ -188,7 +188,7 @@ func TestDaemonInContainerNested(t *testing.T) {
 	}
 	// gc of the host knows no record of these views, and leaves them alone.
 	first, _, _ := exec("one", "hostname")
-	if out, errs, code := d.sandboxfs("gc"); code != 0 || strings.Contains(out, "container") || strings.Contains(out, d.volume) {
+	if out, errs, code := d.sandboxfs("gc"); code != 0 || strings.Contains(out, "removed container ") || strings.Contains(out, d.volume) {
 		t.Errorf("gc on the host of live views = %d\n%s%s", code, out, errs)
 	}
 	if second, errs, _ := exec("one", "hostname"); first == "" || second != first {

@@ -33,9 +33,15 @@ fuzz() {
 	done
 }
 
-# running lists the mounts and processes of sandboxfs.
+# The packages of integration tests run one after the other: each looks at the
+# mounts, containers and processes of the whole host.
+integration=(-p 1 ./integration/...)
+
+# running lists the mounts, processes, containers and networks of sandboxfs.
 running() {
 	awk '$3 == "fuse.sandboxfs" {print "mount " $2}' /proc/mounts
+	docker ps --all --filter name=sandboxfs --format 'container {{.Names}}' 2>/dev/null
+	docker network ls --filter name=sandboxfs --format 'network {{.Name}}' 2>/dev/null
 	for exe in /proc/[0-9]*/exe; do
 		case $(readlink "$exe" 2>/dev/null) in
 		*/sandboxfs | */sandboxfs-race | */sandboxfs\ \(deleted\)) echo "process ${exe//[!0-9]/}" ;;
@@ -67,21 +73,21 @@ case $what in
 all)
 	step lint scripts/lint.sh
 	tests unit -race -timeout 10m "${unit[@]}"
-	tests integration -timeout 15m ./integration/...
+	tests integration -timeout 15m "${integration[@]}"
 	;;
 race)
 	go build -race -o bin/sandboxfs-race ./cmd/sandboxfs || exit 1
 	export SANDBOXFS_BIN=$PWD/bin/sandboxfs-race GORACE=halt_on_error=1
 	tests unit -race -timeout 20m "${unit[@]}"
-	tests integration -race -timeout 60m ./integration/...
+	tests integration -race -timeout 60m "${integration[@]}"
 	;;
 integration)
-	tests integration -timeout 15m ./integration/...
+	tests integration -timeout 15m "${integration[@]}"
 	;;
 soak)
 	export SANDBOXFS_SOAK=1
 	tests unit -race -timeout 0 "${unit[@]}"
-	tests integration -timeout 0 ./integration/...
+	tests integration -timeout 0 "${integration[@]}"
 	step fuzz fuzz
 	step mutate go run ./internal/mutate -long
 	;;
