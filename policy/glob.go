@@ -21,7 +21,7 @@ type glob struct {
 	prefix  string      // the literal directory; "" is the root
 	tail    []component // what follows it
 	deep    states      // the positions of "**" in tail
-	need    string      // "/" and the longest literal name in tail, without which nothing matches
+	names   names       // in every path that it covers
 }
 
 type globKind uint8
@@ -34,8 +34,11 @@ const (
 	leading          // covers prefix and its ancestors; of Traverse
 )
 
-// match reports whether g covers path, where "" is the root.
-func (g *glob) match(path string) bool {
+// match reports whether g covers path, where "" is the root; in is namesIn(path).
+func (g *glob) match(path string, in names) bool {
+	if g.names&^in != 0 {
+		return false
+	}
 	if g.kind == leading {
 		_, ok := below(g.prefix, path)
 		return ok
@@ -52,10 +55,7 @@ func (g *glob) match(path string) bool {
 	case named:
 		return endsWithName(rest, g.tail[1].text)
 	}
-	if !strings.HasSuffix(rest, g.tail[len(g.tail)-1].suffix) || !strings.Contains(rest, g.need) {
-		return false
-	}
-	return g.run(rest)&g.accept() != 0
+	return strings.HasSuffix(rest, g.tail[len(g.tail)-1].suffix) && g.run(rest)&g.accept() != 0
 }
 
 // below returns what follows dir in path, "" or "/…", if path is dir or below.
@@ -129,6 +129,9 @@ func compileAlternative(text string) (glob, error) {
 		if err != nil {
 			return glob{}, err
 		}
+		if c.form == exact {
+			g.names |= nameBit(c.text)
+		}
 		switch {
 		case c.form == exact && len(g.tail) == 0:
 			g.prefix += "/" + c.text
@@ -137,9 +140,6 @@ func compileAlternative(text string) (glob, error) {
 			continue // "**/**" is "**"
 		case c.form == anyDepth:
 			g.deep |= 1 << len(g.tail)
-		}
-		if c.form == exact && len(c.text) >= len(g.need) {
-			g.need = "/" + c.text
 		}
 		g.tail = append(g.tail, c)
 	}

@@ -18,7 +18,8 @@ func matches(t testing.TB, text, path string) bool {
 		t.Fatalf("compileGlob(%q): %v", text, err)
 	}
 	e := entry{globs: globs}
-	return e.find(strings.TrimSuffix(path, "/")) != nil
+	path = strings.TrimSuffix(path, "/")
+	return e.find(path, namesIn(path)) != nil
 }
 
 // reference is an independent matcher for globs without braces and classes: it

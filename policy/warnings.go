@@ -76,7 +76,7 @@ func (g *glob) covers(h *glob) bool {
 		_, ok := below(h.prefix, g.prefix)
 		return ok
 	case h.kind == literal:
-		return g.match(h.prefix)
+		return g.match(h.prefix, h.names)
 	}
 	return g.prefix == h.prefix && slices.Equal(g.tail, h.tail)
 }
