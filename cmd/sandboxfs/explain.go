@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sandboxfs/sandboxfs/internal/gitguard"
 	"github.com/sandboxfs/sandboxfs/internal/profile"
 	"github.com/sandboxfs/sandboxfs/internal/strictyaml"
 	"github.com/sandboxfs/sandboxfs/internal/vpath"
@@ -56,6 +57,16 @@ type explained struct {
 	dir     string
 	host    string // "" where there is none
 	sandbox string // as a command of run sees it; "" where it does not
+}
+
+// content returns the rule that goes by what is written to the path, if it is in
+// a directory of git; nil where none does, or nothing is written at all.
+func (e explained) content() *policy.Rule {
+	m, rule := e.Place.Mount, policy.GitContent
+	if m == nil || !m.Guarded(gitguard.Pack) || !e.Verdict.Decision.Permits() || !rule.Ops.Has(e.Op) || !gitguard.NameOf(e.Place.Path.Base()).Guarded() {
+		return nil
+	}
+	return rule
 }
 
 func explain(name, config, op, path string) (explained, error) {
@@ -128,6 +139,9 @@ func printExplanation(w io.Writer, e explained) {
 	}
 	if e.host != "" && e.sandbox != "" {
 		fmt.Fprintf(w, "  on the host %s, in a sandbox %s\n", oneLine(e.host), oneLine(e.sandbox))
+	}
+	if rule := e.content(); rule != nil {
+		fmt.Fprintf(w, "  in a directory of git, its content is checked too: %s\n", rule.Name)
 	}
 	if e.Place.Mount == nil {
 		fmt.Fprintf(w, "\nno mount governs %s\n", oneLine(string(e.Place.Path)))

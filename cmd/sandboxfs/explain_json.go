@@ -18,7 +18,8 @@ type explanation struct {
 	Policy    string         `json:"policy"`
 	Message   string         `json:"message"`
 	Cure      string         `json:"cure,omitempty"`
-	Mount     *vpath.Path    `json:"mount"` // null where none governs the path
+	Content   string         `json:"content,omitempty"` // the rule that goes by what is written
+	Mount     *vpath.Path    `json:"mount"`             // null where none governs the path
 	Layers    []layerOutcome `json:"layers"`
 }
 
@@ -51,6 +52,9 @@ func explanationJSON(e explained) explanation {
 	}
 	if !out.Allowed {
 		out.Cure = cure(e)
+	}
+	if rule := e.content(); rule != nil {
+		out.Content = rule.Name
 	}
 	if m := e.Place.Mount; m != nil {
 		out.Mount = &m.Target

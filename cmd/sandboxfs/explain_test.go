@@ -38,6 +38,7 @@ mounts:
 			"zones: {drafts: {path: drafts, mode: rw, approval: {delete: blocked}}}\n",
 		"drafts/":    "",
 		"twice.yaml": "mounts: [{source: cache, target: /rw}, {source: cache, target: /ro, readonly: true}]\nsystem_mounts: off\n",
+		"ungit.yaml": "root: proj\npolicy: work\npolicies: [pol]\nguards: [shell]\n",
 		"deep.yaml":  "mounts: [{source: cache, target: /cache}]\nsystem_mounts: off\n",
 	})
 }
@@ -130,6 +131,35 @@ func TestExplainNames(t *testing.T) {
 		_, stdout, _ := cli("explain", dir+"/"+tt.profile, "read", tt.path)
 		if !strings.Contains(stdout, "\n  on the host "+tt.want) {
 			t.Errorf("explain %s %s:\n%s\nwant %q", tt.profile, tt.path, stdout, tt.want)
+		}
+	}
+}
+
+// What is judged by content is named where it counts: a change of a file that
+// can be an instruction of git, in a mount with the guard.
+func TestExplainSaysWhereContentCounts(t *testing.T) {
+	dir := testProfile(t)
+	for _, tt := range []struct {
+		profile, op, path string
+		want              bool
+	}{
+		{"p.yaml", "write", "/.git/config", true},
+		{"p.yaml", "create", "/sub/.GIT", true},
+		{"p.yaml", "read", "/.git/config", false},
+		{"p.yaml", "write", "/.git/index", false},
+		{"p.yaml", "unlink", "/.git/config", false}, // denied as it is
+		{"ungit.yaml", "write", "/.git/config", false},
+		{"deep.yaml", "stat", "/config", false},
+	} {
+		_, stdout, _ := cli("explain", dir+"/"+tt.profile, tt.op, tt.path)
+		if got := strings.Contains(stdout, "its content is checked too: builtin:guard:git\n"); got != tt.want {
+			t.Errorf("explain %s %s %s: %v, want %v\n%s", tt.profile, tt.op, tt.path, got, tt.want, stdout)
+		}
+		_, stdout, _ = cli("explain", "--json", dir+"/"+tt.profile, tt.op, tt.path)
+		var e explanation
+		expectJSON(t, stdout, &e)
+		if got := e.Content == "builtin:guard:git"; got != tt.want {
+			t.Errorf("explain --json %s %s %s: content %q", tt.profile, tt.op, tt.path, e.Content)
 		}
 	}
 }
