@@ -9,7 +9,7 @@ import (
 
 // A file that moves, or gets a further name, may be used for less from then on.
 // The kernel asks for no page that it has, and would go on serving descriptors
-// that are open; it is told to drop pages and attributes.
+// that are open; it is told to drop pages, attributes and names.
 
 // moving returns the known nodes whose paths a move will change, as they are
 // before it: what is moved, and what lies below unless no rule can tell the two
@@ -41,8 +41,11 @@ func (s *Server) moving(m *move) []known {
 func (s *Server) narrowed(nodes []known) {
 	view := s.View()
 	for _, k := range nodes {
-		if differ(k.node, k.open, pathsUnder{view, k.paths}, pathsUnder{view, s.pathsOf(k.node)}) {
-			s.notify.data(k.node.num)
+		s.mu.RLock()
+		now := k.node.knownLocked()
+		s.mu.RUnlock()
+		if differ(k.node, k.open, pathsUnder{view, k.paths}, pathsUnder{view, now.paths}) {
+			s.tell(now)
 		}
 	}
 }
@@ -52,7 +55,15 @@ func (s *Server) linkFurtherLocked(n *node, d dentry) {
 	view, before := s.View(), n.knownLocked()
 	s.linkLocked(n, d)
 	if differ(n, before.open, pathsUnder{view, before.paths}, pathsUnder{view, n.pathsLocked(nil)}) {
-		s.notify.data(n.num)
+		s.tell(before)
+	}
+}
+
+// tell lets the kernel ask anew for a node, by each of its names.
+func (s *Server) tell(k known) {
+	s.notify.data(k.node.num)
+	for _, d := range k.names {
+		s.names.entry(d.dir.num, d.name)
 	}
 }
 

@@ -143,6 +143,31 @@ func TestSwapTells(t *testing.T) {
 	}
 }
 
+// TestNarrowingTells: a file that gets a further name, or moves with a
+// directory, to where it cannot be stat-ed, is asked for anew by every name.
+func TestNarrowingTells(t *testing.T) {
+	w := newWorld(t, "a deny stat /shut/*", "b deny stat /b/file", allowAll)
+	w.fill(t, "file", "other", "shut/", "a/", "a/file", "a/other")
+	file, other, shut, dir, moved := w.at(t, "/file"), w.at(t, "/other"), w.at(t, "/shut"), w.at(t, "/a"), w.at(t, "/a/file")
+	told := &notices{}
+	w.Notify(told)
+	var e Entry
+	if errno := w.Link(caller(), file, shut, "file", &e); errno != 0 {
+		t.Fatal(name(errno))
+	}
+	if errno := w.Rename(caller(), RootID, "a", RootID, "b"); errno != 0 {
+		t.Fatal(name(errno))
+	}
+	for _, n := range []notice{{node: file}, {RootID, "file"}, {node: moved}, {dir, "file"}} {
+		eventually(t, "the kernel is told", func() bool { return told.has(n) })
+	}
+	for _, n := range []notice{{node: other}, {RootID, "other"}, {dir, "other"}} {
+		if told.has(n) {
+			t.Errorf("the kernel was told of %v, which is as it was", n)
+		}
+	}
+}
+
 // blocked is a kernel that takes long over each notice.
 type blocked struct{ in, out chan struct{} }
 

@@ -143,6 +143,9 @@ func (m *model) walk(e *expected, p string, follow bool) (at string, o *object, 
 			}
 			return next, nil, len(names) == 0
 		}
+		if there != nil && slices.ContainsFunc(stat, func(v string) bool { return !permits(v) }) {
+			there.forget()
+		}
 		if e.asked(stat) {
 			if there == nil {
 				e.plain = append(e.plain, unix.ENOENT) // the kernel may know for a moment that it is not there

@@ -206,3 +206,8 @@ func TestModelDescribes(t *testing.T) {
 		t.Error("two files are taken for one with two names")
 	}
 }
+
+// forget notes that the view may not know the object any more: the kernel lets
+// go of a name that it was refused, and the daemon of what the kernel has by no
+// name. It goes by those that it meets from then on, and perhaps by the others.
+func (o *object) forget() { clear(o.seen) }
