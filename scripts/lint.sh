@@ -34,7 +34,7 @@ mapfile -t scripts < <(find scripts -name '*.sh')
 ban '\b(fmt\.Print|log\.(Print|Fatal|Panic)|println\()' 'a library is silent: it returns errors, and logs through the slog.Logger that it was given' "${library[@]}"
 ban '\b(promauto\.|prometheus\.(DefaultRegisterer|MustRegister\())' 'there is no global registry: metrics.New takes one' "${go[@]}"
 ban '\bhttp\.(Handle|HandleFunc|ListenAndServe)\(|http\.DefaultServeMux' 'the default mux is everybody'\''s; make one' "${source[@]}"
-ban '\bos\.(Open|Create|Stat|Lstat|Remove|Rename|Mkdir|Symlink|Link|Chmod|Chown|Truncate|ReadDir|WriteFile)[A-Za-z]*\(|\bfilepath\.Join\(' 'only internal/backing touches user files, by descriptor and name and never by a joined string' "${road[@]}"
+ban '\b(os|unix|syscall)\.(Open|Create|Stat|Fstatat|Lstat|Remove|Unlink|Rmdir|Rename|Mkdir|Mknod|Symlink|Link|Readlink|Chmod|Fchmodat|Chown|Lchown|Fchownat|Truncate|Access|ReadDir|WriteFile)[A-Za-z0-9]*\(|\bfilepath\.Join\(' 'only internal/backing touches user files, by descriptor and name and never by a joined string' "${road[@]}"
 ban '\bcontext\.TODO\(' 'pass the context that there is' "${go[@]}"
 ban '//.*\b(TODO|FIXME|XXX|HACK)\b|//nolint' 'do it now, or say in an issue what is missing' "${go[@]}"
 ban '\b(errors\.New|fmt\.Errorf)\("[A-Z][a-z]' 'an error starts in lower case, because it ends up inside another' "${source[@]}"

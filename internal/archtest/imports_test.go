@@ -2,6 +2,7 @@ package archtest
 
 import (
 	"go/ast"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,14 +94,51 @@ func TestOneOwnerForEachLibrary(t *testing.T) {
 	}
 }
 
-// unsafeOwners make system calls that the unix package has no call for, or none
+// pure answer from what they are given, and from nothing else.
+var pure = []string{"internal/vpath", "internal/expand", "internal/gitguard", "policy", "overlay"}
+
+// impure is what they have no use for: files, a clock, a log, and locks, which
+// an immutable value needs none of.
+var impure = []string{"context", "log", "log/slog", "net", "os", "os/exec", "sync", "sync/atomic", "syscall", "time", "golang.org/x/sys/unix"}
+
+// effects are the exceptions, each with its reason.
+var effects = map[string]string{
+	"policy/library.go os":    "the directories that hold policies are read here",
+	"policy/decision.go time": "a duration, of asking",
+	"policy/file.go time":     "the same, as it is written",
+}
+
+// TestPureStaysPure keeps effects away from what decides: the verdict on an
+// operation is the same whenever and wherever it is asked for.
+func TestPureStaysPure(t *testing.T) {
+	unused := maps.Clone(effects)
+	for _, p := range packages(t) {
+		if !slices.Contains(pure, p.path) {
+			continue
+		}
+		eachImport(p, func(f file, spec *ast.ImportSpec, path string) {
+			if f.test || !slices.Contains(impure, path) {
+				return
+			}
+			delete(unused, f.name+" "+path)
+			if effects[f.name+" "+path] == "" {
+				f.report(t, spec.Pos(), "%s imports %s: it is pure, and whoever calls it hands over what it needs", p.path, path)
+			}
+		})
+	}
+	for what := range unused {
+		t.Errorf("%s: an exception that nothing needs any more", what)
+	}
+}
+
+// unsafeOwner makes system calls that the unix package has no call for, or none
 // without an allocation.
-var unsafeOwners = []string{"fs/bazil", "internal/backing"}
+const unsafeOwner = "internal/backing"
 
 func TestUnsafeStaysWithSystemCalls(t *testing.T) {
 	for _, p := range packages(t) {
 		eachImport(p, func(f file, spec *ast.ImportSpec, path string) {
-			if path == "unsafe" && !f.test && !slices.Contains(unsafeOwners, p.path) {
+			if path == "unsafe" && !f.test && p.path != unsafeOwner {
 				f.report(t, spec.Pos(), "%s imports unsafe: memory safety is what the boundary stands on", p.path)
 			}
 		})
