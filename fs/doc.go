@@ -4,11 +4,12 @@
 // fill the reply, return an errno.
 //
 // The gate (gate.go) is the only caller of overlay.View.Decide, Allowed and
-// Resolve. There is no second check anywhere.
+// Permitted. There is no second check anywhere.
 //
 // Lock order: Server.moves, then Server.mu, then node.watch.mu, then
 // dirCache.mu. Handles have a lock of their own, which is never held while
 // another is taken. No lock but Server.moves, and of a handle that of its
-// listing and that of its flock, is held during a system call on the backing or
-// a call of the Recorder, and none during a notification to the kernel.
+// listing and that of its flock, is held during a system call on the backing,
+// close(2) apart, or a call of the Recorder, and none during a notification to
+// the kernel.
 package fs

@@ -62,15 +62,15 @@ func (t *handles) get(id HandleID) (*handle, syscall.Errno) {
 }
 
 // closeAll closes what the kernel never released, and returns how much it was.
-func (t *handles) closeAll() (n int) {
+func (t *handles) closeAll() int {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	n = len(t.open)
-	for id, h := range t.open {
-		delete(t.open, id)
+	left := t.open
+	t.open = nil
+	t.mu.Unlock()
+	for _, h := range left {
 		h.done()
 	}
-	return n
+	return len(left)
 }
 
 // open gives h an id and makes it known.

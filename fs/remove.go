@@ -3,23 +3,21 @@ package fs
 import (
 	"syscall"
 
+	"github.com/sandboxfs/sandboxfs/internal/backing"
 	"github.com/sandboxfs/sandboxfs/policy"
 )
 
 // Unlink removes a file's name.
 func (s *Server) Unlink(c *Caller, parent NodeID, name string) syscall.Errno {
-	return s.remove(c, parent, name, policy.Unlink, (*dirRef).unlink)
+	return s.remove(c, parent, name, policy.Unlink, backing.Dir.UnlinkAt)
 }
 
 // Rmdir removes an empty directory. One with a mount below is not empty.
 func (s *Server) Rmdir(c *Caller, parent NodeID, name string) syscall.Errno {
-	return s.remove(c, parent, name, policy.Rmdir, (*dirRef).rmdir)
+	return s.remove(c, parent, name, policy.Rmdir, backing.Dir.RmdirAt)
 }
 
-func (d *dirRef) unlink(name string) error { return d.UnlinkAt(name) }
-func (d *dirRef) rmdir(name string) error  { return d.RmdirAt(name) }
-
-func (s *Server) remove(c *Caller, parent NodeID, name string, op policy.Op, act func(*dirRef, string) error) syscall.Errno {
+func (s *Server) remove(c *Caller, parent NodeID, name string, op policy.Op, act func(d backing.Dir, name string) error) syscall.Errno {
 	s.moves.RLock()
 	defer s.moves.RUnlock()
 	dir, errno := s.dir(parent)
@@ -55,7 +53,7 @@ func (s *Server) remove(c *Caller, parent NodeID, name string, op policy.Op, act
 		}
 	}
 	r := s.keep(n, d, name)
-	if err := act(d, name); err != nil {
+	if err := act(d.Dir, name); err != nil {
 		r.close()
 		return errnoOf(err)
 	}
