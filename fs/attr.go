@@ -70,10 +70,14 @@ func (s *Server) mayHideBelow(n *node) bool {
 
 // synthAttr fills out for a synthesised directory.
 func (s *Server) synthAttr(path vpath.Path, out *Attr) {
+	s.ownAttr(synthesised(inodeSynth, path), unix.S_IFDIR|0o755, out)
+}
+
+// ownAttr fills out for what no backing holds: it is the daemon's, and as old.
+func (s *Server) ownAttr(ino uint64, mode uint32, out *Attr) {
 	t := unix.NsecToTimespec(s.started.UnixNano())
 	*out = Attr{
-		Ino:  synthesised(inodeSynth, path),
-		Mode: unix.S_IFDIR | 0o755, Nlink: 1,
+		Ino: ino, Mode: mode, Nlink: 1,
 		Atime: t, Mtime: t, Ctime: t,
 		Uid: s.uid, Gid: s.gid, Blksize: 4096,
 		Valid: s.lifetime,

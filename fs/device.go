@@ -13,18 +13,11 @@ import (
 
 // deviceAttr fills out for a device.
 func (s *Server) deviceAttr(n *node, out *Attr) {
-	t := unix.NsecToTimespec(s.started.UnixNano())
 	mode := uint32(0o666)
 	if n.mount.device == "urandom" {
 		mode = 0o444
 	}
-	*out = Attr{
-		Ino:  synthesised(inodeDevice, n.mount.target),
-		Mode: unix.S_IFREG | mode, Nlink: 1,
-		Atime: t, Mtime: t, Ctime: t,
-		Uid: s.uid, Gid: s.gid, Blksize: 4096,
-		Valid: s.lifetime,
-	}
+	s.ownAttr(synthesised(inodeDevice, n.mount.target), unix.S_IFREG|mode, out)
 }
 
 // openDevice makes a handle for a device. Without direct I/O the kernel would
