@@ -151,31 +151,16 @@ func (s *Server) Link(c *Caller, num, parent NodeID, name string, out *Entry) sy
 		return errno
 	}
 	a := access{op: policy.Link, path: old, to: path}
-	view := s.View()
-	if dir.mount == nil || s.mountAt(view, old) != s.mountAt(view, path) {
-		return s.refuse(c, a, policy.CrossMount)
-	}
-	if !s.linkMayStand(n, path) {
-		return s.refuse(c, a, policy.SymlinkEscape)
-	}
-	if mayGain(view, old, path) {
-		return s.refuse(c, a, policy.Subtree)
+	if errno := s.gateFurtherName(c, dir, n, a); errno != 0 {
+		return errno
 	}
 	d, errno := s.openDir(dir)
 	if errno != 0 {
 		return errno
 	}
 	defer d.release()
-	if errno := s.guardMake(c, dir, d, name, a); errno != 0 {
+	if errno := s.guardFurtherName(c, dir, n, d, name, a); errno != 0 {
 		return errno
-	}
-	if _, errno := s.readlink(n); errno != syscall.EINVAL {
-		if errno := s.guardLink(c, a, path); errno != 0 {
-			return errno
-		}
-	}
-	if f, ok := s.gitFile(n); ok {
-		return s.refuseGit(c, a, "%s gets no further name, under which it could be changed unseen", f.path)
 	}
 	st, errno := s.linkObject(n, d, name)
 	if errno != 0 {
@@ -186,6 +171,39 @@ func (s *Server) Link(c *Caller, num, parent NodeID, name string, out *Entry) sy
 	entered := s.made(dir, name, f)
 	s.warm(s.snap.Load(), entered, policy.Stat)
 	s.fill(entered, path, &f, out)
+	return 0
+}
+
+// gateFurtherName decides whether n may have the name a.to in dir besides: in the
+// same mount, and without a gain.
+func (s *Server) gateFurtherName(c *Caller, dir, n *node, a access) syscall.Errno {
+	view := s.View()
+	if dir.mount == nil || s.mountAt(view, a.path) != s.mountAt(view, a.to) {
+		return s.refuse(c, a, policy.CrossMount)
+	}
+	if !s.linkMayStand(n, a.to) {
+		return s.refuse(c, a, policy.SymlinkEscape)
+	}
+	if mayGain(view, a.path, a.to) {
+		return s.refuse(c, a, policy.Subtree)
+	}
+	return 0
+}
+
+// guardFurtherName decides, for git, whether n may have the further name in dir,
+// which d is in the backing. Names are held still.
+func (s *Server) guardFurtherName(c *Caller, dir, n *node, d *dirRef, name string, a access) syscall.Errno {
+	if errno := s.guardMake(c, dir, d, name, a); errno != 0 {
+		return errno
+	}
+	if _, errno := s.readlink(n); errno != syscall.EINVAL {
+		if errno := s.guardLink(c, a, a.to); errno != 0 {
+			return errno
+		}
+	}
+	if f, ok := s.gitFile(n); ok {
+		return s.refuseGit(c, a, "%s gets no further name, under which it could be changed unseen", f.path)
+	}
 	return 0
 }
 
