@@ -72,6 +72,9 @@ sandboxfs_decisions_total{decision="deny",mount="",operation="create"} 1
 sandboxfs_decisions_total{decision="deny",mount="/cache",operation="read"} 2
 sandboxfs_decisions_total{decision="hide",mount="/",operation="rename"} 1
 `, "sandboxfs_decisions_total")
+	if n := m.Decisions(); n != 7 {
+		t.Errorf("Decisions() = %d, want 7", n)
+	}
 }
 
 // Every pair has a cell of its own: none counts for its neighbour.

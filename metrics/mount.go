@@ -16,6 +16,9 @@ func (m *Metrics) Mount(target vpath.Path) *Mount {
 	return &Mount{m.decisions.row(string(target))}
 }
 
+// Decisions returns how many were made, on all mounts.
+func (m *Metrics) Decisions() uint64 { return m.decisions.sum() }
+
 // Decided counts one decision about an operation.
 func (c *Mount) Decided(op policy.Op, d policy.Decision) {
 	c.row.cells[int(op)*policy.NumDecisions+int(d)].add(1)

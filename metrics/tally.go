@@ -73,6 +73,16 @@ func (t *tally) shown(outer ...string) *cell {
 	return c
 }
 
+// sum is what all cells add up to.
+func (t *tally) sum() (n uint64) {
+	for _, r := range t.snapshot() {
+		for i := range r.cells {
+			n += r.cells[i].n.Load()
+		}
+	}
+	return n
+}
+
 // Describe implements prometheus.Collector.
 func (t *tally) Describe(ch chan<- *prometheus.Desc) { ch <- t.desc }
 

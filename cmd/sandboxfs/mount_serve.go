@@ -42,8 +42,6 @@ type daemon struct {
 	ended   atomic.Bool
 	closers []func()
 
-	operations func() int // decided so far
-
 	dropping sync.Mutex
 	left     bool // guarded by dropping: a container could not be removed
 }
@@ -104,23 +102,11 @@ func (d *daemon) start() (addr string, err error) {
 func (d *daemon) open() (addr string, err error) {
 	registry := metrics.NewRegistry()
 	d.metrics = metrics.New(registry, version)
-	d.operations = func() (sum int) {
-		families, _ := registry.Gather() // an error comes with what could be gathered
-		for _, f := range families {
-			for _, m := range f.GetMetric() {
-				if f.GetName() == "sandboxfs_decisions_total" {
-					sum += int(m.GetCounter().GetValue())
-				}
-			}
-		}
-		return sum
-	}
 	recorder, err := d.recorder()
 	if err != nil {
 		return "", err
 	}
-	handler := metrics.Handler(registry, d.healthy)
-	if addr, err = d.listen(handler); err != nil {
+	if addr, err = d.listen(metrics.Handler(registry, d.healthy)); err != nil {
 		return "", err
 	}
 	if err := d.mountView(recorder); err != nil {

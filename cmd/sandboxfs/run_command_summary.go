@@ -70,7 +70,7 @@ func (d *daemon) summarize(took time.Duration) {
 	if sum > 0 {
 		what = fmt.Sprintf("%d denied:", sum)
 	}
-	d.app.complain("took %v, operations on the view: %d, %s", took.Round(10*time.Millisecond), d.operations(), what)
+	d.app.complain("took %v, operations on the view: %d, %s", took.Round(10*time.Millisecond), d.metrics.Decisions(), what)
 	for _, g := range groups {
 		e := g.example
 		line := fmt.Sprintf("  %d × %s, as %s %s", g.count, rulePlace(g), e.Operation, e.Path)
