@@ -232,20 +232,20 @@ func TestDoctorExit(t *testing.T) {
 
 func TestAtLeast(t *testing.T) {
 	tests := []struct {
-		release      string
-		major, minor int
-		want         bool
+		release, oldest string
+		want            bool
 	}{
-		{"6.1.0-13-amd64", 5, 16, true},
-		{"5.16", 5, 16, true},
-		{"5.4.0", 5, 16, false},
-		{"4.20.1", 5, 0, false},
-		{"6.18.44-fc-v595", 6, 18, true},
-		{"strange", 1, 0, false},
+		{"6.1.0-13-amd64", "5.16", true},
+		{"5.16", "5.16", true},
+		{"5.4.0", "5.16", false},
+		{"4.20.1", "5.0", false},
+		{"6.18.44-fc-v595", "6.18", true},
+		{"1.100", "1.41", true},
+		{"strange", "1.0", false},
 	}
 	for _, tt := range tests {
-		if got := atLeast(tt.release, tt.major, tt.minor); got != tt.want {
-			t.Errorf("atLeast(%q, %d, %d) = %v, want %v", tt.release, tt.major, tt.minor, got, tt.want)
+		if got := atLeast(tt.release, tt.oldest); got != tt.want {
+			t.Errorf("atLeast(%q, %q) = %v, want %v", tt.release, tt.oldest, got, tt.want)
 		}
 	}
 }

@@ -83,7 +83,7 @@ func (h host) bubblewrap(ctx context.Context) finding {
 	}
 	out, err := exec.CommandContext(ctx, file, "--version").Output()
 	f.Detail = strings.TrimSpace(string(out))
-	if _, number, _ := strings.Cut(f.Detail, " "); err != nil || !atLeast(number, 0, 7) {
+	if _, number, _ := strings.Cut(f.Detail, " "); err != nil || !atLeast(number, oldestBubblewrap) {
 		f.State = stateWarn
 		f.Detail = fmt.Sprintf("%s is %q, and sandboxes need %s", file, f.Detail, oldestBubblewrap)
 		f.Cure = "install bubblewrap " + oldestBubblewrap + " or newer"
@@ -149,7 +149,7 @@ func (e examinedEngine) answers(ctx context.Context) finding {
 		return f.reproach(stateWarn, err)
 	}
 	f.Detail = fmt.Sprintf("version %s, API %s", about.Version, about.API)
-	if !atLeast(about.API, 1, 41) {
+	if !atLeast(about.API, oldestAPI) {
 		f.State = stateWarn
 		f.Detail += ", and containers of views need API " + oldestAPI
 		f.Cure = "Docker 20.10 or newer"

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,11 +20,10 @@ func (h host) proc() finding {
 
 // features of the kernel that the daemon uses where it finds them.
 var features = []struct {
-	name         string
-	major, minor int
+	name, release string
 }{
-	{"cached directories", 4, 20},
-	{"no flush on read-only files", 5, 16},
+	{"cached directories", "4.20"},
+	{"no flush on read-only files", "5.16"},
 }
 
 func kernel() finding {
@@ -36,23 +36,24 @@ func kernel() finding {
 	release := unix.ByteSliceToString(uts.Release[:])
 	f.Detail = release
 	for _, feature := range features {
-		if !atLeast(release, feature.major, feature.minor) {
+		if !atLeast(release, feature.release) {
 			f.State = stateWarn
-			f.Detail += fmt.Sprintf("; without %s (needs %d.%d)", feature.name, feature.major, feature.minor)
+			f.Detail += fmt.Sprintf("; without %s (needs %s)", feature.name, feature.release)
 			f.Cure = "a newer kernel makes it faster; everything works as it is"
 		}
 	}
 	return f
 }
 
-// atLeast reports whether a kernel release such as "6.1.0-13-amd64" is
-// major.minor or newer. What cannot be read counts as older.
-func atLeast(release string, major, minor int) bool {
-	var gotMajor, gotMinor int
-	if n, _ := fmt.Sscanf(release, "%d.%d", &gotMajor, &gotMinor); n != 2 {
+// atLeast reports whether a release such as "6.1.0-13-amd64" is the release
+// oldest, such as "5.16", or newer. What cannot be read counts as older.
+func atLeast(release, oldest string) bool {
+	var is, want [2]int
+	if n, _ := fmt.Sscanf(release, "%d.%d", &is[0], &is[1]); n != 2 {
 		return false
 	}
-	return gotMajor > major || gotMajor == major && gotMinor >= minor
+	fmt.Sscanf(oldest, "%d.%d", &want[0], &want[1])
+	return slices.Compare(is[:], want[:]) >= 0
 }
 
 // openat2 tries the system call by which the daemon stays beneath its sources:
