@@ -123,13 +123,6 @@ func unknownOp(op string) error {
 	return fmt.Errorf("there is no operation %q; they are %s", op, strings.Join(known, ", "))
 }
 
-// viewOf builds the view of a profile, as mount would.
-func viewOf(name, config string) (*overlay.View, error) {
-	p, problems := profile.Find(name, config)
-	b, err := build(p, problems)
-	return b.view, err
-}
-
 // printExplanation writes the verdict in one line, then all that was tried.
 func printExplanation(w io.Writer, e explained) {
 	rule := e.Verdict.Rule

@@ -107,15 +107,6 @@ func (a *app) mount(o mountOptions) error {
 	return a.serve(p, ready)
 }
 
-// warn says what is wrong with the profile and no error.
-func (d *daemon) warn() {
-	for _, r := range d.remarks {
-		if r.Warning {
-			d.say("%s", remarkLine(r))
-		}
-	}
-}
-
 // plan reads the profile and checks everything that can be checked beforehand.
 func (o mountOptions) plan() (*plan, error) {
 	p := &plan{options: o, began: time.Now()}

@@ -110,6 +110,15 @@ func (d *daemon) say(format string, args ...any) {
 	d.app.complain(format, args...)
 }
 
+// warn says what is wrong with the profile and no error.
+func (d *daemon) warn() {
+	for _, r := range d.remarks {
+		if r.Warning {
+			d.say("%s", remarkLine(r))
+		}
+	}
+}
+
 // logLines turns lines that are written into records of a log.
 type logLines struct{ log *slog.Logger }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sandboxfs/sandboxfs/internal/profile"
 	"github.com/sandboxfs/sandboxfs/internal/vpath"
 	"github.com/sandboxfs/sandboxfs/policy"
 )
@@ -55,14 +56,15 @@ func resolve(name, config, path string) (*resolution, error) {
 	if err != nil {
 		return nil, err
 	}
-	view, err := viewOf(name, config)
+	p, problems := profile.Find(name, config)
+	b, err := build(p, problems)
 	if err != nil {
 		return nil, err
 	}
-	place := view.Resolve(at)
-	host, ok := view.HostPath(at)
+	host, ok := b.view.HostPath(at)
 	if !ok {
 		return nil, fmt.Errorf("%s: %s", at, policy.Unmounted.Message)
 	}
-	return &resolution{at, host, place.Mount.Target, place.Mount.ReadOnly, place.Mount.Policy}, nil
+	m := b.view.Resolve(at).Mount
+	return &resolution{at, host, m.Target, m.ReadOnly, m.Policy}, nil
 }

@@ -145,6 +145,24 @@ func (d *dockerJob) run(ctx context.Context, spec runner.Spec, cmd runner.Cmd) (
 	return d.Docker.Run(ctx, spec, cmd)
 }
 
+// inSession runs cmd in the container that belongs to the view of d.record.
+func (d *dockerJob) inSession(ctx context.Context, spec runner.Spec, cmd runner.Cmd) (runner.Result, error) {
+	c, stale, err := d.Ensure(ctx, spec)
+	if stale != "" {
+		d.app.complain("the container is made anew: %s", stale)
+	}
+	if err != nil {
+		return runner.Result{}, err
+	}
+	for _, note := range c.Notes {
+		d.app.complain("%s", note)
+	}
+	if err := d.record.noteContainer(d.socket, d.asked); err != nil {
+		return runner.Result{}, err
+	}
+	return d.Exec(ctx, c, cmd)
+}
+
 func (d *dockerJob) close() {
 	if d != nil && d.Docker != nil {
 		d.Docker.Close()
