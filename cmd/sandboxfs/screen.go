@@ -55,17 +55,26 @@ func (s *screen) raw() error {
 	}
 	s.saved = old
 	signal.Notify(s.winch, unix.SIGWINCH)
-	go func() {
-		for range s.winch {
-			s.sizes <- s.size()
-		}
-	}()
+	go s.follow()
 	return nil
+}
+
+// follow passes the size on whenever it changes, until restore. Only the last
+// one counts: it takes the place of one that nobody has read.
+func (s *screen) follow() {
+	for range s.winch {
+		select {
+		case <-s.sizes:
+		default:
+		}
+		s.sizes <- s.size()
+	}
 }
 
 // restore makes the terminal what it was before raw.
 func (s *screen) restore() {
 	signal.Stop(s.winch)
+	close(s.winch)
 	unix.IoctlSetTermios(s.fd, unix.TCSETS, s.saved)
 }
 
