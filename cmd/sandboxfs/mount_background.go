@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -91,7 +92,7 @@ func backgroundFailure(err error) error {
 	if errors.As(err, &exit) && exit.ExitCode() > 0 {
 		return status(exit.ExitCode())
 	}
-	return fmt.Errorf("the daemon ended before it was ready: %w", errors.Join(err))
+	return fmt.Errorf("the daemon ended before it was ready: %w", cmp.Or(err, errors.New("exit status 0")))
 }
 
 // readiness tells whoever waits that the view answers.
