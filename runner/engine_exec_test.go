@@ -95,8 +95,9 @@ func TestEngineExecTerminal(t *testing.T) {
 		ended <- err
 	}()
 	out.waitFor(t, "31 101")
-	sizes <- Size{Width: 80, Height: 24}
-	time.Sleep(200 * time.Millisecond)
+	for range 2 { // the second one is taken when the first is set
+		sizes <- Size{Width: 80, Height: 24}
+	}
 	io.WriteString(keys, "word\r")
 	out.waitFor(t, "24 80")
 	out.waitFor(t, "got word")

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -45,7 +46,8 @@ func TestKillTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("sh", "-c", `(setsid sleep 1000 &) ; env -i sh -c 'sleep 1001 & sleep 1002 & wait' & trap '' TERM; echo begun; sleep 1003; sleep 1004`)
+	tag := fmt.Sprint(os.Getpid()) // of these sleeps, among those of others
+	cmd := exec.Command("sh", "-c", strings.ReplaceAll(`(setsid sleep 1000.TAG &) ; env -i sh -c 'sleep 1001.TAG & sleep 1002.TAG & wait' & trap '' TERM; echo begun; sleep 1003.TAG; sleep 1004.TAG`, "TAG", tag))
 	cmd.Env = append(os.Environ(), mark)
 	cmd.Stdout = out
 	if err := cmd.Start(); err != nil {
@@ -68,9 +70,14 @@ func TestKillTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-waited
-	time.Sleep(50 * time.Millisecond)
-	if left, _ := exec.Command("pgrep", "-f", "^sleep 100[0-4]$").Output(); len(left) > 0 {
-		t.Errorf("killTree left %q", left)
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		left, _ := exec.Command("pgrep", "-f", `^sleep 100[0-4]\.`+tag+"$").Output()
+		if len(left) == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("killTree left %q", left)
+		}
 	}
 	if err := unix.Kill(bystander.Process.Pid, 0); err != nil {
 		t.Errorf("killTree killed a bystander: %v", err)
