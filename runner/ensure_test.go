@@ -157,13 +157,6 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestNetworkOf(t *testing.T) {
-	s := Settings{LocalNetworkingFor: []string{"admin"}}
-	if s.NetworkOf("admin") != NetworkLocal || s.NetworkOf("other") != NetworkIsolated {
-		t.Errorf("NetworkOf(admin), NetworkOf(other) = %s, %s, want local, isolated", s.NetworkOf("admin"), s.NetworkOf("other"))
-	}
-}
-
 func TestSweep(t *testing.T) {
 	d, f, commands := fakeDocker(t, Settings{})
 	for _, session := range []string{"keep", "end", "old"} {

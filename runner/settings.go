@@ -21,9 +21,8 @@ type Settings struct {
 	CapAdd             []string // with or without CAP_; all others are dropped
 	CapDrop            []string // wins over CapAdd
 
-	LocalNetworkingFor []string // names of users whose containers reach the local network
-	IsolatedDNS        []string // nil stands for public resolvers, an empty list for the engine's
-	LocalDNS           []string // empty stands for the engine's
+	IsolatedDNS []string // nil stands for public resolvers, an empty list for the engine's
+	LocalDNS    []string // empty stands for the engine's
 
 	Limits    Limits
 	HostPaths HostPaths // where the engine sees other paths than this process
@@ -101,15 +100,6 @@ func (s Settings) image() string {
 		return s.Image
 	}
 	return s.Image + ":" + s.Tag
-}
-
-// NetworkOf is the network for the sessions of user: local where the settings
-// name the user, isolated otherwise.
-func (s Settings) NetworkOf(user string) Network {
-	if slices.Contains(s.LocalNetworkingFor, user) {
-		return NetworkLocal
-	}
-	return NetworkIsolated
 }
 
 // dns returns the servers of a network, and the name of that choice.
