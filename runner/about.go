@@ -20,8 +20,15 @@ func (d *Docker) About(ctx context.Context) (About, error) {
 // HasImage returns nil if the engine has the image of the settings, else an
 // error with what to do, ErrImage if it is only missing.
 func (d *Docker) HasImage(ctx context.Context) error {
-	_, err := d.engine.ImageInspect(ctx, d.settings.image())
-	return d.explainImage(err)
+	_, err := d.imageID(ctx)
+	return err
+}
+
+// imageID is the id of the image that the settings name. Its error is that of
+// HasImage.
+func (d *Docker) imageID(ctx context.Context) (string, error) {
+	img, err := d.engine.ImageInspect(ctx, d.settings.image())
+	return img.ID, d.explainImage(err)
 }
 
 // Unfiltered says why containers on the isolated network reach nothing at all,

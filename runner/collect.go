@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/filters"
-	"github.com/docker/docker/api/types/network"
 
 	"github.com/sandboxfs/sandboxfs/internal/profile/mountinfo"
 )
@@ -24,15 +21,13 @@ import (
 // of other settings alone, and needs no image. It goes on after an error and
 // returns all of them.
 func (d *Docker) Collect(ctx context.Context, lives func(session, stateDir string) bool, dryRun bool) ([]Swept, error) {
-	mine := filters.NewArgs(
-		filters.Arg("label", labelRunner+"=true"), filters.Arg("label", labelInstance+"="+d.settings.Instance))
-	list, err := d.engine.ContainerList(ctx, container.ListOptions{All: true, Filters: mine})
+	list, err := d.ownContainers(ctx)
 	if err != nil {
-		return nil, d.explain(err)
+		return nil, err
 	}
-	on, err := d.engine.NetworkList(ctx, network.ListOptions{Filters: mine})
+	on, err := d.ownNetworks(ctx)
 	if err != nil {
-		return nil, d.explain(err)
+		return nil, err
 	}
 	var gone []Swept
 	var errs []error
@@ -47,10 +42,7 @@ func (d *Docker) Collect(ctx context.Context, lives func(session, stateDir strin
 	}
 	live := map[string]bool{}
 	for _, c := range list {
-		name := c.ID
-		if len(c.Names) > 0 {
-			name = strings.TrimPrefix(c.Names[0], "/")
-		}
+		name := nameOf(c)
 		if proves(c) || lives(c.Labels[labelSession], c.Labels[labelState]) || d.served(ctx, c.ID, d.foreign(c.Labels)) {
 			live[name], live[c.HostConfig.NetworkMode] = true, true
 			continue

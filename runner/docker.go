@@ -1,6 +1,11 @@
-// Package runner runs commands in containers that see a view and nothing that
-// stands behind it. One long-lived container belongs to each session; it is
-// made, adopted or replaced by Ensure, used by Exec, and removed by Remove.
+// Package runner runs commands that see a view and nothing that stands behind
+// it: in containers (Docker) and in sandboxes of this host (Local). What both
+// are given is a Spec, what is bound and what can be reached, and a Cmd.
+//
+// Docker has one long-lived container for each session; it is made, adopted or
+// replaced by Ensure, used by Exec, and removed by Remove. What a dead session
+// has left is removed by Collect, or by Sweep. Local has nothing that stays: a
+// sandbox is made for each command and ends with it.
 package runner
 
 import (
@@ -83,8 +88,8 @@ func (d *Docker) Ping(ctx context.Context) error {
 // Check looks for the image and the runtime that the settings name. Its errors
 // are one line that says what to do, as those of Ping are.
 func (d *Docker) Check(ctx context.Context) error {
-	if _, err := d.engine.ImageInspect(ctx, d.settings.image()); err != nil {
-		return d.explainImage(err)
+	if err := d.HasImage(ctx); err != nil {
+		return err
 	}
 	_, err := d.info(ctx)
 	return err

@@ -30,6 +30,14 @@ type Cmd struct {
 	Timeout time.Duration // 0 for none
 }
 
+// within returns ctx with the time that cmd has; its cause is then ErrTimeout.
+func (cmd Cmd) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if cmd.Timeout <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, cmd.Timeout, ErrTimeout)
+}
+
 // Size is that of a terminal.
 type Size struct{ Width, Height uint }
 
@@ -61,11 +69,8 @@ func (d *Docker) Exec(ctx context.Context, c Container, cmd Cmd) (Result, error)
 	if len(cmd.Args) == 0 {
 		return Result{}, errors.New("exec: no command")
 	}
-	if cmd.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, cmd.Timeout, ErrTimeout)
-		defer cancel()
-	}
+	ctx, cancel := cmd.within(ctx)
+	defer cancel()
 	started := time.Now()
 	e, err := d.startExec(ctx, c, cmd)
 	if err != nil {

@@ -78,11 +78,8 @@ func (l *Local) Run(ctx context.Context, spec Spec, cmd Cmd, signals <-chan unix
 	if err != nil {
 		return Result{}, err
 	}
-	if cmd.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, cmd.Timeout, ErrTimeout)
-		defer cancel()
-	}
+	ctx, cancel := cmd.within(ctx)
+	defer cancel()
 	started := time.Now()
 	p, err := l.start(b, cmd)
 	if err != nil {

@@ -35,20 +35,20 @@ func (d *Docker) plan(ctx context.Context, spec Spec) (*plan, error) {
 	if err := spec.validate(); err != nil {
 		return nil, err
 	}
-	img, err := d.engine.ImageInspect(ctx, d.settings.image())
+	image, err := d.imageID(ctx)
 	if err != nil {
-		return nil, d.explainImage(err)
+		return nil, err
 	}
 	p := &plan{name: d.settings.name(spec.Session), spec: spec}
 	if p.binds, err = d.binds(p); err != nil {
 		return nil, err
 	}
 	p.config = &container.Config{
-		Image:      img.ID,
+		Image:      image,
 		User:       spec.User,
 		WorkingDir: spec.Dir,
 		Entrypoint: keepAlive,
-		Labels:     d.settings.labels(spec, img.ID, p.binds),
+		Labels:     d.settings.labels(spec, image, p.binds),
 		StopSignal: "SIGKILL", // sleep has nothing to put in order
 	}
 	return p, nil

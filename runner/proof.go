@@ -38,12 +38,12 @@ func (d *Docker) prove(ctx context.Context, p HostPaths) error {
 
 // readThrough reads the file name in dir of the engine's host.
 func (d *Docker) readThrough(ctx context.Context, dir, name string) (string, error) {
-	img, err := d.engine.ImageInspect(ctx, d.settings.image())
+	image, err := d.imageID(ctx)
 	if err != nil {
-		return "", d.explainImage(err)
+		return "", err
 	}
 	config := &container.Config{
-		Image: img.ID, Entrypoint: keepAlive,
+		Image: image, Entrypoint: keepAlive,
 		Labels: map[string]string{labelRunner: "true", labelInstance: d.settings.Instance},
 	}
 	host := &container.HostConfig{

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/network"
@@ -19,11 +18,9 @@ type Swept struct{ Name, Reason string }
 // being asked for each, those that the settings have outgrown, and networks
 // without a container. It goes on after an error and returns all of them.
 func (d *Docker) Sweep(ctx context.Context, keep func(session string) bool) ([]Swept, error) {
-	mine := filters.NewArgs(
-		filters.Arg("label", labelRunner+"=true"), filters.Arg("label", labelInstance+"="+d.settings.Instance))
-	list, err := d.engine.ContainerList(ctx, container.ListOptions{All: true, Filters: mine})
+	list, err := d.ownContainers(ctx)
 	if err != nil {
-		return nil, d.explain(err)
+		return nil, err
 	}
 	want, err := d.wanted(ctx)
 	if err != nil {
@@ -33,10 +30,7 @@ func (d *Docker) Sweep(ctx context.Context, keep func(session string) bool) ([]S
 	var errs []error
 	live := map[string]bool{localNetwork: true}
 	for _, c := range list {
-		name := c.ID
-		if len(c.Names) > 0 {
-			name = strings.TrimPrefix(c.Names[0], "/")
-		}
+		name := nameOf(c)
 		reason := want(c.Labels)
 		if !keep(c.Labels[labelSession]) {
 			reason = "no session needs it"
@@ -52,21 +46,21 @@ func (d *Docker) Sweep(ctx context.Context, keep func(session string) bool) ([]S
 		d.log.Info("stale container removed", "container", name, "reason", reason)
 		swept = append(swept, Swept{name, reason})
 	}
-	gone, err := d.sweepNetworks(ctx, mine, live)
+	gone, err := d.sweepNetworks(ctx, live)
 	return append(swept, gone...), errors.Join(append(errs, err)...)
 }
 
 // wanted returns what says why labels are not those of a container that would
 // be made today. Without the image no container could be.
 func (d *Docker) wanted(ctx context.Context) (func(labels map[string]string) string, error) {
-	img, err := d.engine.ImageInspect(ctx, d.settings.image())
-	if errdefs.IsNotFound(err) {
+	image, err := d.imageID(ctx)
+	if errors.Is(err, ErrImage) {
 		return func(map[string]string) string { return "image " + d.settings.image() + " is gone" }, nil
 	}
 	if err != nil {
-		return nil, d.explain(err)
+		return nil, err
 	}
-	base := d.settings.settingLabels(img.ID)
+	base := d.settings.settingLabels(image)
 	return func(labels map[string]string) string {
 		if reason := differs(labels, base); reason != "" {
 			return reason
@@ -80,10 +74,10 @@ func (d *Docker) sweepOne(ctx context.Context, id, name string) error {
 	return d.remove(ctx, id, name)
 }
 
-func (d *Docker) sweepNetworks(ctx context.Context, mine filters.Args, live map[string]bool) ([]Swept, error) {
-	list, err := d.engine.NetworkList(ctx, network.ListOptions{Filters: mine})
+func (d *Docker) sweepNetworks(ctx context.Context, live map[string]bool) ([]Swept, error) {
+	list, err := d.ownNetworks(ctx)
 	if err != nil {
-		return nil, d.explain(err)
+		return nil, err
 	}
 	var swept []Swept
 	var errs []error
@@ -99,4 +93,31 @@ func (d *Docker) sweepNetworks(ctx context.Context, mine filters.Args, live map[
 	}
 	errs = append(errs, d.removeUnused(ctx, localNetwork), d.removeRules(ctx))
 	return swept, errors.Join(errs...)
+}
+
+// ownContainers lists the containers of this instance, also those that do not
+// run.
+func (d *Docker) ownContainers(ctx context.Context) ([]container.Summary, error) {
+	list, err := d.engine.ContainerList(ctx, container.ListOptions{All: true, Filters: d.own()})
+	return list, d.explain(err)
+}
+
+// ownNetworks lists the networks that this instance has made.
+func (d *Docker) ownNetworks(ctx context.Context) ([]network.Summary, error) {
+	list, err := d.engine.NetworkList(ctx, network.ListOptions{Filters: d.own()})
+	return list, d.explain(err)
+}
+
+// own finds what this instance has made.
+func (d *Docker) own() filters.Args {
+	return filters.NewArgs(
+		filters.Arg("label", labelRunner+"=true"), filters.Arg("label", labelInstance+"="+d.settings.Instance))
+}
+
+// nameOf is the name of a container, or its id where it has none.
+func nameOf(c container.Summary) string {
+	if len(c.Names) == 0 {
+		return c.ID
+	}
+	return strings.TrimPrefix(c.Names[0], "/")
 }
