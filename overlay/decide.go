@@ -38,7 +38,7 @@ func (v *View) decide(p vpath.Path, op policy.Op) policy.Verdict {
 // decide returns the verdict of m alone.
 func (m *Mount) decide(p vpath.Path, op policy.Op) policy.Verdict {
 	verdict := policy.Decide(m.policies, p, op)
-	if m.refuses(op) && verdict.Decision != policy.Hide {
+	if m.refused().Has(op) && verdict.Decision != policy.Hide {
 		return policy.Verdict{Decision: policy.Deny, Rule: policy.ReadonlyMount}
 	}
 	return verdict
@@ -114,9 +114,5 @@ func (v *View) filter(p vpath.Path, of func([]*policy.Policy, vpath.Path) policy
 
 // filter is View.filter for m alone.
 func (m *Mount) filter(p vpath.Path, of func([]*policy.Policy, vpath.Path) policy.OpSet) policy.OpSet {
-	set := of(m.policies, p)
-	if m.ReadOnly && m.Kind != KindDevice {
-		set &^= policy.ChangeOps
-	}
-	return set
+	return of(m.policies, p) &^ m.refused()
 }

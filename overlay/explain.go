@@ -85,7 +85,7 @@ func shownAs(names []Name, p vpath.Path) bool {
 }
 
 func (m *Mount) explain(p vpath.Path, op policy.Op) Name {
-	n := Name{Path: p, Mount: m, ReadOnly: m.refuses(op), Verdict: m.decide(p, op)}
+	n := Name{Path: p, Mount: m, ReadOnly: m.refused().Has(op), Verdict: m.decide(p, op)}
 	for _, l := range m.Layers {
 		verdict, steps := policy.Explain(l.Policy, p, op)
 		n.Layers = append(n.Layers, LayerSteps{Layer: l, Steps: steps, Verdict: verdict})

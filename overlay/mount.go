@@ -62,10 +62,13 @@ func (m *Mount) Guarded(pack string) bool {
 	return slices.ContainsFunc(m.Layers, func(l Layer) bool { return l.Kind == "guard" && l.Policy.Name == pack })
 }
 
-// refuses reports whether the mount itself forbids op. A device takes writes
-// and O_TRUNC whatever is mounted: they change nothing on the host.
-func (m *Mount) refuses(op policy.Op) bool {
-	return m.ReadOnly && m.Kind != KindDevice && policy.ChangeOps.Has(op)
+// refused returns the operations that the mount itself forbids. A device takes
+// writes and O_TRUNC whatever is mounted: they change nothing on the host.
+func (m *Mount) refused() policy.OpSet {
+	if m.ReadOnly && m.Kind != KindDevice {
+		return policy.ChangeOps
+	}
+	return 0
 }
 
 // host returns the host path behind p, which m governs.

@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -142,9 +143,9 @@ func stricterApproval(a, b Approval) Approval {
 
 // normal checks z and replaces what is empty by its meaning.
 func (z Zone) normal() (Zone, error) {
-	z.Mode = orElse(z.Mode, ModeRO)
-	z.Write = orElse(z.Write, ApprovalAsk)
-	z.Delete = orElse(z.Delete, ApprovalAsk)
+	z.Mode = cmp.Or(z.Mode, ModeRO)
+	z.Write = cmp.Or(z.Write, ApprovalAsk)
+	z.Delete = cmp.Or(z.Delete, ApprovalAsk)
 	if p, err := vpath.Parse("/" + z.Name); err != nil || p.Base() != z.Name {
 		return z, fmt.Errorf("zone %q: the name must be one component of a path", z.Name)
 	}
@@ -157,11 +158,4 @@ func (z Zone) normal() (Zone, error) {
 		}
 	}
 	return z, nil
-}
-
-func orElse[T ~string](s, other T) T {
-	if s == "" {
-		return other
-	}
-	return s
 }
