@@ -1,6 +1,9 @@
 package profile
 
-import "github.com/sandboxfs/sandboxfs/internal/strictyaml"
+import (
+	"github.com/sandboxfs/sandboxfs/internal/strictyaml"
+	"github.com/sandboxfs/sandboxfs/overlay"
+)
 
 // document is a profile as it is written, in a file of its own or below
 // mount_profiles of a config.
@@ -77,8 +80,8 @@ var defaults = struct {
 	systemMounts: "auto",
 	symlinks:     string(SymlinksFollow),
 	reload:       string(ReloadLive),
-	zoneMode:     "ro",
-	zoneApproval: "ask",
+	zoneMode:     string(overlay.ModeRO),
+	zoneApproval: string(overlay.ApprovalAsk),
 }
 
 // withDefaults returns d with a value for every key that has a default. The

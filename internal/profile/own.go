@@ -174,8 +174,5 @@ func (o own) policy(m overlay.Mount) *policy.Policy {
 // show returns the virtual path of host, which lies within the source of m.
 func show(m overlay.Mount, host string) vpath.Path {
 	rel := strings.TrimPrefix(strings.TrimPrefix(host, m.Source), "/")
-	if rel == "" {
-		return m.Target
-	}
-	return vpath.Path(strings.TrimSuffix(string(m.Target), "/") + "/" + rel)
+	return vpath.Path("/"+rel).Rebase(vpath.Root, m.Target)
 }

@@ -7,7 +7,6 @@ package profile
 
 import (
 	"path/filepath"
-
 	"slices"
 
 	"github.com/sandboxfs/sandboxfs/internal/strictyaml"
