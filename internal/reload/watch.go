@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	defaultDebounce = 50 * time.Millisecond
-	maxDelay        = 400 * time.Millisecond // from a notice to the look, however many follow it
-	lookEvery       = time.Second            // without any notice
+	debounce  = 50 * time.Millisecond  // how long it must be quiet after a notice
+	maxDelay  = 400 * time.Millisecond // from a notice to the look, however many follow it
+	lookEvery = time.Second            // without any notice
 )
 
 // Watch says what to watch and what to do about a change.
@@ -36,10 +36,6 @@ type Watch struct {
 	// is loaded again at once, so that no edit falls between that load and Run.
 	// Since the zero time, everything did.
 	Since time.Time
-
-	// Debounce is how long it must be quiet after a change; 0 means 50 ms.
-	// Under a steady burst the change is loaded within half a second.
-	Debounce time.Duration
 
 	// Load reads everything anew. Unless it returns no paths it says what to
 	// watch from now on, also along with an error. An error is logged once for
@@ -57,9 +53,6 @@ type Watch struct {
 // call at a time. While a path that was there is gone, what it held counts as
 // unchanged, and one warning says so.
 func (w Watch) Run(ctx context.Context) {
-	if w.Debounce == 0 {
-		w.Debounce = defaultDebounce
-	}
 	if w.open == nil {
 		w.open = fsnotify.NewWatcher
 	}
@@ -87,7 +80,7 @@ func (w Watch) Run(ctx context.Context) {
 			if due == nil {
 				first = time.Now()
 			}
-			due = time.After(min(w.Debounce, maxDelay-time.Since(first)))
+			due = time.After(min(debounce, maxDelay-time.Since(first)))
 		}
 	}
 }

@@ -18,7 +18,6 @@ const FSType = "fuse.sandboxfs"
 // Mount is one line of the table.
 type Mount struct {
 	ID     int    // not used twice as long as the mount exists
-	Device string // "major:minor" of its file system
 	Root   string // the directory of its file system that is mounted
 	Point  string // where it is mounted, absolute
 	Shared bool   // what is mounted below it is passed on to its copies, or comes to it
@@ -111,7 +110,6 @@ func parseLine(line string) (Mount, error) {
 	}
 	m := Mount{
 		ID:     id,
-		Device: head[2],
 		Root:   unescape(head[3]),
 		Point:  unescape(head[4]),
 		Type:   tail[0],
