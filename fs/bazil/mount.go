@@ -35,8 +35,9 @@ type Mount struct {
 	loop   *loop
 }
 
-// Subtype is the file system type behind "fuse." in the list of mounts.
-const Subtype = "sandboxfs"
+// subtype is the file system type behind "fuse." in the list of mounts, where
+// package mountinfo knows a view by it.
+const subtype = "sandboxfs"
 
 // maxReadahead is what the kernel may prefetch; more made sequential writes
 // slower and nothing faster.
@@ -46,7 +47,7 @@ const maxReadahead = 128 << 10
 // nosuid and nodev. Nothing is answered before Serve runs.
 func New(dir string, server *fs.Server, o Options) (*Mount, error) {
 	options := []fuse.MountOption{
-		fuse.FSName(o.FSName), fuse.Subtype(Subtype),
+		fuse.FSName(o.FSName), fuse.Subtype(subtype),
 		fuse.DefaultPermissions(),
 		fuse.AsyncRead(), fuse.MaxReadahead(maxReadahead),
 		fuse.HandleKillPriv(), // else every first write of a file asks for security.capability
