@@ -124,7 +124,7 @@ func TestTruncatingOpen(t *testing.T) {
 		return w.Setattr(c, node, &SetattrIn{Size: size, Handle: h}, &a)
 	}
 	want(t, truncate(caller(), &zero, 0), syscall.EACCES, "truncate by name")
-	h := w.open(t, "/file", unix.O_WRONLY)
+	w.open(t, "/file", unix.O_WRONLY)
 	other := caller()
 	other.Pid++
 	want(t, truncate(other, &zero, 0), syscall.EACCES, "truncate by another thread")
@@ -133,7 +133,7 @@ func TestTruncatingOpen(t *testing.T) {
 	want(t, truncate(caller(), &some, 0), syscall.EACCES, "truncate to another size")
 	w.open(t, "/file", unix.O_RDONLY)
 	want(t, truncate(caller(), &zero, 0), syscall.EACCES, "truncate after an open for reading")
-	h = w.open(t, "/file", unix.O_WRONLY)
+	h := w.open(t, "/file", unix.O_WRONLY)
 	want(t, truncate(caller(), &zero, h), syscall.EACCES, "ftruncate")
 	h = w.open(t, "/file", unix.O_WRONLY)
 	if _, errno := w.Write(caller(), h, []byte("x"), 0, WriteIn{}); errno != 0 {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -151,6 +150,7 @@ sha256sum ../bin/*
 // FUSE: it wants a file on which epoll fails.
 func TestStandardLibrary(t *testing.T) {
 	s := newSides(t)
+	goroot := strings.TrimSpace(command{}.run(t, "go", "env", "GOROOT"))
 	for _, pkg := range []string{"os", "io/fs", "path/filepath"} {
 		program := s.path(strings.ReplaceAll(pkg, "/", "-") + ".test")
 		command{dir: tempRoot}.run(t, "go", "test", "-c", "-o", program, pkg)
@@ -158,7 +158,7 @@ func TestStandardLibrary(t *testing.T) {
 		for _, dir := range []string{s.beside, s.view} {
 			must(t, os.MkdirAll(dir+"/tmp", 0o777))
 			must(t, os.Chmod(dir+"/tmp", 0o777|os.ModeSticky))
-			source := filepath.Join(runtime.GOROOT(), "src", pkg)
+			source := filepath.Join(goroot, "src", pkg)
 			out, errs, code := command{dir: source, env: []string{"TMPDIR=" + dir + "/tmp"}}.try(program, "-test.v", "-test.short="+fmt.Sprint(!soak))
 			failed[dir] = failures(out)
 			if code != 0 && len(failed[dir]) == 0 {

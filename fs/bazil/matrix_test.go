@@ -219,9 +219,9 @@ func (w *view) siteOf(dir, subject string) site {
 }
 
 // try does something that must not change the directory dir of the backing, and
-// returns its error and the events it left. There is one event for each count
+// returns the events it left and its error. There is one event for each count
 // of a refusal.
-func (w *view) try(t *testing.T, dir string, act func() error) (error, []fs.Access) {
+func (w *view) try(t *testing.T, dir string, act func() error) ([]fs.Access, error) {
 	t.Helper()
 	tree, counts, start := snapshot(t, dir), w.refusals(), w.records.count()
 	err := act()
@@ -233,7 +233,7 @@ func (w *view) try(t *testing.T, dir string, act func() error) (error, []fs.Acce
 	if now := w.refusals(); !reflect.DeepEqual(now, counts) {
 		t.Errorf("the counters of decisions are %v; by the events they should be %v", now, counts)
 	}
-	return err, events
+	return events, err
 }
 
 // wantEvents checks that there are events, and that each names the rule and has
@@ -261,7 +261,7 @@ func TestMatrixDenied(t *testing.T) {
 		r := &rows[i]
 		dir := r.place(i)
 		t.Run(dir, func(t *testing.T) {
-			err, events := w.try(t, filepath.Join(w.backing, dir), func() error { return r.act(w.siteOf(dir, r.subject)) })
+			events, err := w.try(t, filepath.Join(w.backing, dir), func() error { return r.act(w.siteOf(dir, r.subject)) })
 			note("denied", r.label(i), err)
 			check(t, err, unix.EACCES, dir)
 			wantEvents(t, events, dir, policy.Deny, unix.EACCES)
@@ -285,7 +285,7 @@ func TestMatrixAsked(t *testing.T) {
 		r := &rows[i]
 		dir := r.place(i)
 		t.Run(dir, func(t *testing.T) {
-			err, events := w.try(t, filepath.Join(w.backing, dir), func() error { return r.act(w.siteOf(dir, r.subject)) })
+			events, err := w.try(t, filepath.Join(w.backing, dir), func() error { return r.act(w.siteOf(dir, r.subject)) })
 			note("asked", r.label(i), err)
 			check(t, err, unix.EACCES, dir)
 			wantEvents(t, events, "builtin:no-approver", policy.Deny, unix.EACCES)
@@ -304,7 +304,7 @@ func TestMatrixHidden(t *testing.T) {
 			counterpart(t, filepath.Join(w.backing, dir+"-other"), r.subject)
 			var asked [2][]policy.Op
 			for j, dir := range []string{dir, dir + "-other"} {
-				err, events := w.try(t, filepath.Join(w.backing, dir), func() error { return r.act(w.siteOf(dir, r.subject)) })
+				events, err := w.try(t, filepath.Join(w.backing, dir), func() error { return r.act(w.siteOf(dir, r.subject)) })
 				note("hidden", r.label(i), err)
 				check(t, err, unix.ENOENT, dir)
 				wantEvents(t, events, dir, policy.Hide, unix.ENOENT)
@@ -342,7 +342,7 @@ func TestMatrixReadonly(t *testing.T) {
 		r := &rows[i]
 		dir := r.place(i)
 		t.Run(dir, func(t *testing.T) {
-			err, events := w.try(t, filepath.Join(w.backing, dir), func() error { return r.act(w.siteOf(dir, r.subject)) })
+			events, err := w.try(t, filepath.Join(w.backing, dir), func() error { return r.act(w.siteOf(dir, r.subject)) })
 			note("readonly", r.label(i), err)
 			if !r.changes() {
 				check(t, err, nil, dir)
@@ -387,7 +387,7 @@ func TestMatrixUnmounted(t *testing.T) {
 			if r.subject == "new" {
 				at.subject = w.at + "/s/new"
 			}
-			err, events := w.try(t, source, func() error { return r.act(at) })
+			events, err := w.try(t, source, func() error { return r.act(at) })
 			note("unmounted", r.label(i), err)
 			if r.synth.errno == 0 {
 				check(t, err, nil, r.place(i))

@@ -152,7 +152,7 @@ func TestTurnedToDeny(t *testing.T) {
 		r := &heldRows[i]
 		dir := r.place(i)
 		t.Run(dir+"-"+r.on, func(t *testing.T) {
-			err, events := w.try(t, filepath.Join(w.backing, dir), func() error {
+			events, err := w.try(t, filepath.Join(w.backing, dir), func() error {
 				return untilRefused(t, dir, func() error { return r.act(fds[i]) })
 			})
 			note("denied", r.label(i), err)
@@ -183,7 +183,7 @@ func TestTurnedToHide(t *testing.T) {
 		r := &heldRows[i]
 		dir := r.place(i)
 		t.Run(dir+"-"+r.on, func(t *testing.T) {
-			err, events := w.try(t, filepath.Join(w.backing, dir), func() error {
+			events, err := w.try(t, filepath.Join(w.backing, dir), func() error {
 				return untilRefused(t, dir, func() error { return r.act(fds[i]) })
 			})
 			note("hidden", r.label(i), err)
@@ -210,7 +210,7 @@ func TestTurnedToReadonly(t *testing.T) {
 		r := &heldRows[i]
 		dir := r.place(i)
 		t.Run(dir+"-"+r.on, func(t *testing.T) {
-			err, events := w.try(t, filepath.Join(w.backing, dir), func() error { return r.act(fds[i]) })
+			events, err := w.try(t, filepath.Join(w.backing, dir), func() error { return r.act(fds[i]) })
 			note("readonly", r.label(i), err)
 			if !policy.ChangeOps.Has(r.op) {
 				check(t, err, nil, dir)
