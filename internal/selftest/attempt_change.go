@@ -41,7 +41,7 @@ func writeMoved(a *agent) error {
 	return write(path.Join(name, path.Base(a.path)), unix.O_WRONLY)
 }
 
-func renameOver(a *agent) error {
+func renameOnto(a *agent) error {
 	name, err := a.ownFile()
 	if err != nil {
 		return err
@@ -119,14 +119,6 @@ func makeLink(a *agent) error {
 		return err
 	}
 	return unix.Link(name, a.path)
-}
-
-func makeRenamed(a *agent) error {
-	name, err := a.ownFile()
-	if err != nil {
-		return err
-	}
-	return unix.Rename(name, a.path)
 }
 
 // makeMoved builds the last two components of the path and moves the upper one
