@@ -13,8 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sandboxfs/sandboxfs/internal/profile"
-	"github.com/sandboxfs/sandboxfs/internal/vpath"
-	"github.com/sandboxfs/sandboxfs/overlay"
 	"github.com/sandboxfs/sandboxfs/runner"
 )
 
@@ -47,39 +45,50 @@ func (a *app) job(o jobOptions, p *profile.Profile, mountpoint string, r *record
 	if err := j.spec.Check(); err != nil {
 		return nil, err
 	}
-	why := ""
-	if o.backend != "local" {
-		var err error
-		if j.docker, err = newDockerJob(a, p, o, r); err == nil {
-			err = j.docker.usable(o.backend == "docker")
-		}
-		if err == nil {
-			j.spec.User = j.docker.user
-			j.where = "runs in a container of " + j.docker.image
-			if o.network == "" && allowsLocal(p.Docker, userName()) {
-				j.spec.Network = runner.NetworkLocal
-				j.where += ", on the local network as the profile says"
-			}
-			return j, nil
-		}
-		j.docker.close()
-		j.docker = nil
-		wrong := o.image != "" && !errors.Is(err, runner.ErrEngine) || errors.Is(err, runner.ErrImage) || errors.Is(err, runner.ErrRuntime)
-		if o.backend == "docker" || p.Docker.Wanted() || wrong {
-			return nil, err
-		}
-		why = fmt.Sprintf(" (%v)", err)
+	if o.backend == "local" {
+		return j, j.useLocal(p, "")
 	}
+	err := j.useDocker(p, r)
+	wrong := o.image != "" && !errors.Is(err, runner.ErrEngine) || errors.Is(err, runner.ErrImage) || errors.Is(err, runner.ErrRuntime)
+	switch {
+	case err == nil:
+		return j, nil
+	case o.backend == "docker" || p.Docker.Wanted() || wrong:
+		return nil, err
+	}
+	return j, j.useLocal(p, fmt.Sprintf(" (%v)", err))
+}
+
+// useDocker has the command run in a container, or says why it cannot.
+func (j *job) useDocker(p *profile.Profile, r *record) error {
+	d, err := newDockerJob(j.app, p, j.options, r)
+	if err == nil {
+		err = d.usable(j.options.backend == "docker")
+	}
+	if err != nil {
+		d.close()
+		return err
+	}
+	j.docker, j.spec.User = d, d.user
+	j.where = "runs in a container of " + d.image
+	if j.options.network == "" && allowsLocal(p.Docker, userName()) {
+		j.spec.Network = runner.NetworkLocal
+		j.where += ", on the local network as the profile says"
+	}
+	return nil
+}
+
+// useLocal has the command run in a sandbox of this host, and says why.
+func (j *job) useLocal(p *profile.Profile, why string) (err error) {
 	j.where = "runs in a sandbox of this host's programs" + why
 	j.spec.User = runner.LocalUser()
 	if owner := p.Owner; owner != nil && os.Geteuid() == 0 {
 		j.spec.User = fmt.Sprintf("%d:%d", owner.UID, owner.GID)
 	}
-	var err error
 	if j.local, err = runner.NewLocal(runner.Limits{}); err == nil && p.Docker != nil {
 		j.local.WeakerNested = p.Docker.EnableWeakerNestedSandbox.V
 	}
-	return j, err
+	return err
 }
 
 func (j *job) close() { j.docker.close() }
@@ -92,42 +101,6 @@ func (j *job) owner() *profile.Owner {
 		return nil
 	}
 	return &o
-}
-
-// binds are the parts of a view that a command sees, and where it starts. A
-// profile with a root is seen at the mountpoint, and its skills at their own path
-// as well; otherwise each mount is at its own path, so that the paths of the
-// host hold.
-func binds(p *profile.Profile, mountpoint string) (list []runner.Bind, dir string) {
-	for _, m := range p.Mounts {
-		if m.Target == vpath.Root {
-			list = []runner.Bind{{Source: mountpoint, Target: mountpoint}}
-			if skills := string(profile.SkillsTarget); p.Skills {
-				list = append(list, runner.Bind{Source: filepath.Join(mountpoint, skills), Target: skills, ReadOnly: true})
-			}
-			return list, mountpoint
-		}
-	}
-	for _, m := range p.Mounts {
-		if dir == "" && m.Kind == overlay.KindDir {
-			dir = string(m.Target)
-		}
-		if !coveredBy(p.Mounts, m.Target) {
-			list = append(list, runner.Bind{Source: filepath.Join(mountpoint, string(m.Target)), Target: string(m.Target)})
-		}
-	}
-	return list, dir
-}
-
-// coveredBy reports whether target lies below that of another mount, which
-// shows it as well.
-func coveredBy(mounts []profile.Mount, target vpath.Path) bool {
-	for _, m := range mounts {
-		if m.Target != target && target.Within(m.Target) {
-			return true
-		}
-	}
-	return false
 }
 
 // run runs the command and returns the exit code to end with. Signals that come

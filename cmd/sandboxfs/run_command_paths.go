@@ -3,12 +3,14 @@ package main
 import (
 	"cmp"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/sandboxfs/sandboxfs/internal/profile"
 	"github.com/sandboxfs/sandboxfs/internal/vpath"
+	"github.com/sandboxfs/sandboxfs/overlay"
 	"github.com/sandboxfs/sandboxfs/runner"
 )
 
@@ -30,6 +32,42 @@ func placesOf(p *profile.Profile, mountpoint string, binds []runner.Bind) places
 		}
 	}
 	return places{mounted, sources}
+}
+
+// binds are the parts of a view that a command sees, and where it starts. A
+// profile with a root is seen at the mountpoint, and its skills at their own path
+// as well; otherwise each mount is at its own path, so that the paths of the
+// host hold.
+func binds(p *profile.Profile, mountpoint string) (list []runner.Bind, dir string) {
+	for _, m := range p.Mounts {
+		if m.Target == vpath.Root {
+			list = []runner.Bind{{Source: mountpoint, Target: mountpoint}}
+			if skills := string(profile.SkillsTarget); p.Skills {
+				list = append(list, runner.Bind{Source: filepath.Join(mountpoint, skills), Target: skills, ReadOnly: true})
+			}
+			return list, mountpoint
+		}
+	}
+	for _, m := range p.Mounts {
+		if dir == "" && m.Kind == overlay.KindDir {
+			dir = string(m.Target)
+		}
+		if !coveredBy(p.Mounts, m.Target) {
+			list = append(list, runner.Bind{Source: filepath.Join(mountpoint, string(m.Target)), Target: string(m.Target)})
+		}
+	}
+	return list, dir
+}
+
+// coveredBy reports whether target lies below that of another mount, which
+// shows it as well.
+func coveredBy(mounts []profile.Mount, target vpath.Path) bool {
+	for _, m := range mounts {
+		if m.Target != target && target.Within(m.Target) {
+			return true
+		}
+	}
+	return false
 }
 
 // inSandbox returns what a command of run calls the virtual path at, "" where it
