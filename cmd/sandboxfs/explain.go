@@ -46,7 +46,7 @@ func (a *app) explainCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	cmd.Flags().StringVar(&config, "config", "", "config that holds PROFILE when that is a name")
+	configFlag(cmd, &config)
 	return cmd
 }
 

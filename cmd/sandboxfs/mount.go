@@ -47,10 +47,10 @@ func (a *app) mountCommand() *cobra.Command {
 		Args:    wants("PROFILE", "MOUNTPOINT"),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.config, "config", "", "config that holds PROFILE when that is a name (default: the user's, then /etc/sandboxfs/config.yaml)")
+	configFlag(cmd, &o.config)
 	flags.StringVar(&o.metrics, "metrics", metrics.DefaultAddr, `address of /metrics and /healthz, or "off"`)
 	flags.StringVar(&o.socket, "socket", "", "serve /metrics and /healthz on this unix socket, too")
-	flags.StringVar(&o.audit, "audit", "", "append refusals and audited operations to this file, one JSON object per line")
+	auditFlag(cmd, &o.audit)
 	flags.StringVar(&o.logFormat, "log-format", "text", "text or json")
 	flags.BoolVar(&o.background, "background", false, "return once the view answers, and go on in the background")
 	words(cmd, "log-format", "text", "json")

@@ -47,7 +47,7 @@ func (a *app) resolveCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	cmd.Flags().StringVar(&config, "config", "", "config that holds PROFILE when that is a name")
+	configFlag(cmd, &config)
 	return cmd
 }
 

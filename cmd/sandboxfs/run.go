@@ -83,6 +83,16 @@ func wants(names ...string) cobra.PositionalArgs {
 	}
 }
 
+// configFlag adds --config to a command that takes a PROFILE.
+func configFlag(cmd *cobra.Command, file *string) {
+	cmd.Flags().StringVar(file, "config", "", "config that holds PROFILE when that is a name (default: the user's, then /etc/sandboxfs/config.yaml)")
+}
+
+// auditFlag adds --audit to a command that mounts.
+func auditFlag(cmd *cobra.Command, file *string) {
+	cmd.Flags().StringVar(file, "audit", "", "append refusals and audited operations to this file, one JSON object per line")
+}
+
 // exitCode prints err and returns the code that it stands for. What goes wrong
 // before a command begins is a usage error, and the help of command tells more.
 func (a *app) exitCode(command string, err error) int {

@@ -51,10 +51,9 @@ func (a *app) runCommand() *cobra.Command {
 		Example: "  sandboxfs run ~/project -- sh\n  sandboxfs run --network local profile.yaml -- claude",
 		Args:    wantsCommand("PROFILE"),
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&o.at, "at", "", "mount at this empty directory, which CMD sees at the same path")
-	flags.StringVar(&o.audit, "audit", "", "append refusals and audited operations to this file, one JSON object per line")
-	flags.StringVar(&o.config, "config", "", "config that holds PROFILE when that is a name (default: the user's, then /etc/sandboxfs/config.yaml)")
+	cmd.Flags().StringVar(&o.at, "at", "", "mount at this empty directory, which CMD sees at the same path")
+	auditFlag(cmd, &o.audit)
+	configFlag(cmd, &o.config)
 	o.jobOptions.define(cmd)
 	cmd.SetFlagErrorFunc(misplaced)
 	cmd.PreRunE = func(*cobra.Command, []string) error { return o.check() }

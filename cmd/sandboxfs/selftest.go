@@ -35,7 +35,7 @@ func (a *app) selftestCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	cmd.Flags().StringVar(&config, "config", "", "config that holds PROFILE when that is a name")
+	configFlag(cmd, &config)
 	cmd.Flags().BoolVar(&agent, "agent", false, "")
 	cmd.Flags().MarkHidden("agent")
 	return cmd
