@@ -119,7 +119,9 @@ func (o mountOptions) plan() (*plan, error) {
 	}
 	loaded, problems := profile.Find(o.profile, o.config)
 	if loaded != nil {
-		p.views = loaded.Views()
+		if p.views, err = loaded.Views(); err != nil {
+			return nil, err
+		}
 	}
 	if p.built, err = build(loaded, problems, p.files()...); err != nil {
 		return nil, err

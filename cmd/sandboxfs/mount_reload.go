@@ -61,7 +61,10 @@ func (r *reloader) load() (paths []string, err error) {
 		r.log.Warn("the mounts of the profile have changed; that needs a restart, until then only policies are read anew", "profile", r.current.File)
 		next = r.current
 	}
-	views := next.Views()
+	views, err := next.Views()
+	if err != nil {
+		return paths, err
+	}
 	b, err := build(next, problems, r.files()...)
 	if err != nil {
 		return paths, err
@@ -79,12 +82,16 @@ func (r *reloader) load() (paths []string, err error) {
 func (r *reloader) hideViews() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	views := r.current.Views()
+	views, err := r.current.Views()
+	if err != nil {
+		r.log.Error("views below a source are not looked for", "err", err)
+		return
+	}
 	if slices.Equal(views, r.views) {
 		return
 	}
 	view, _, problems := r.current.Build(r.library, r.files()...)
-	err := problems.Err()
+	err = problems.Err()
 	if err == nil {
 		err = r.server.Swap(view)
 	}

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/sandboxfs/sandboxfs/internal/vpath"
 	"github.com/sandboxfs/sandboxfs/overlay"
 	"github.com/sandboxfs/sandboxfs/policy"
+	"golang.org/x/sys/unix"
 )
 
 const workPolicy = `version: 1
@@ -200,6 +202,35 @@ policies: [./policies]
 		{policy.Unlink, "/src/cache/x", policy.Allow, "all"},
 		{policy.Read, "/cache/x", policy.Allow, "all"},
 	})
+}
+
+// Where it cannot be told which views are below a source, as without a
+// descriptor left, none of them is shown for that.
+func TestUnknownViews(t *testing.T) {
+	p := loadText(t, tree(t, map[string]string{"proj/": ""}), "root: proj\n")
+	library, problems := p.Library()
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	none, was := unix.Rlimit{}, unix.Rlimit{}
+	if err := unix.Prlimit(0, unix.RLIMIT_NOFILE, nil, &was); err != nil {
+		t.Fatal(err)
+	}
+	none.Max = was.Max
+	if err := unix.Prlimit(0, unix.RLIMIT_NOFILE, &none, nil); err != nil {
+		t.Fatal(err)
+	}
+	_, err := p.Views()
+	view, _, problems := p.Build(library)
+	if restored := unix.Prlimit(0, unix.RLIMIT_NOFILE, &was, nil); restored != nil {
+		t.Fatal(restored)
+	}
+	if !errors.Is(err, unix.EMFILE) {
+		t.Errorf("Views() without a descriptor = %v, want EMFILE", err)
+	}
+	if view != nil || len(problems) != 1 || !strings.Contains(problems.Error(), "table of mounts") {
+		t.Errorf("Build() without a descriptor: a view is %t, problems %v; want none, and that the table of mounts cannot be read", view != nil, problems)
+	}
 }
 
 func TestSourceInsidePolicies(t *testing.T) {

@@ -53,14 +53,21 @@ func (b *builder) collectOwn(files []string) own {
 	for _, m := range p.Mounts {
 		o.pinned = append(append(o.pinned, m.Source), m.links...)
 	}
-	o.hidden = append(o.hidden, p.Views()...)
+	views, err := p.Views()
+	if err != nil && !errors.Is(err, unix.ENOENT) { // without a /proc nothing is mounted either
+		b.problems.Add(strictyaml.Pos{File: p.File}, "%v", err)
+	}
+	o.hidden = append(o.hidden, views...)
 	return o
 }
 
 // Views returns the host paths below a source where a view is mounted now. They
 // are hidden: to walk into one could make the daemon wait for itself.
-func (p *Profile) Views() []string {
-	table, _ := mountinfo.Read() // doctor says what is wrong where it cannot be read
+func (p *Profile) Views() ([]string, error) {
+	table, err := mountinfo.Read()
+	if err != nil {
+		return nil, err
+	}
 	var views []string
 	for _, m := range table {
 		below := func(s Mount) bool { return m.Point != s.Source && mountinfo.Within(m.Point, s.Source) }
@@ -68,7 +75,7 @@ func (p *Profile) Views() []string {
 			views = append(views, m.Point)
 		}
 	}
-	return views
+	return views, nil
 }
 
 // warnHidden speaks of the mounts that show nothing because their source lies in
