@@ -27,11 +27,17 @@ type reloader struct {
 func (d *daemon) watch() {
 	r := &reloader{daemon: d, current: d.profile, library: d.library, views: d.views}
 	table, _ := mountinfo.Read()
-	mounted, _ := table.At(d.mountpoint)
+	mounted, known := table.At(d.mountpoint)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := mountinfo.Watch(ctx, func() { r.hideViews(); d.dropUnmounted(mounted) }); err != nil {
+		changed := func() {
+			r.hideViews()
+			if known { // else it would look unmounted
+				d.dropUnmounted(mounted)
+			}
+		}
+		if err := mountinfo.Watch(ctx, changed); err != nil {
 			d.log.Warn("views that are mounted below a source from now on are not hidden", "err", err)
 		}
 	})
