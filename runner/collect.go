@@ -47,11 +47,11 @@ func (d *Docker) Collect(ctx context.Context, lives func(session, stateDir strin
 			live[name], live[c.HostConfig.NetworkMode] = true, true
 			continue
 		}
-		remove(Swept{"container " + name, "its view is gone"}, func() error { return d.sweepOne(ctx, c.ID, name) })
+		remove(Swept{"container", name, "its view is gone"}, func() error { return d.sweepOne(ctx, c.ID, name) })
 	}
 	for _, n := range on {
 		if !live[n.Name] && !d.foreign(n.Labels) {
-			remove(Swept{"network " + n.Name, "no container is on it"}, func() error { return d.collectNetwork(ctx, n.Name) })
+			remove(Swept{"network", n.Name, "no container is on it"}, func() error { return d.collectNetwork(ctx, n.Name) })
 		}
 	}
 	if !dryRun {

@@ -39,7 +39,7 @@ func isLive(session, _ string) bool { return strings.HasPrefix(session, "live") 
 func told(swept []Swept) []string {
 	var list []string
 	for _, s := range swept {
-		list = append(list, s.Name)
+		list = append(list, s.Kind+" "+s.Name)
 	}
 	slices.Sort(list)
 	return list

@@ -11,8 +11,8 @@ import (
 	"github.com/docker/docker/api/types/network"
 )
 
-// Swept is a container or network that Sweep removed, and why.
-type Swept struct{ Name, Reason string }
+// Swept is what Sweep or Collect removed, a "container" or a "network", and why.
+type Swept struct{ Kind, Name, Reason string }
 
 // Sweep removes the containers of this instance that no session needs, keep
 // being asked for each, those that the settings have outgrown, and networks
@@ -44,7 +44,7 @@ func (d *Docker) Sweep(ctx context.Context, keep func(session string) bool) ([]S
 			continue
 		}
 		d.log.Info("stale container removed", "container", name, "reason", reason)
-		swept = append(swept, Swept{name, reason})
+		swept = append(swept, Swept{"container", name, reason})
 	}
 	gone, err := d.sweepNetworks(ctx, live)
 	return append(swept, gone...), errors.Join(append(errs, err)...)
@@ -89,7 +89,7 @@ func (d *Docker) sweepNetworks(ctx context.Context, live map[string]bool) ([]Swe
 			errs = append(errs, fmt.Errorf("sweep: %w", err))
 			continue
 		}
-		swept = append(swept, Swept{n.Name, "no container is on it"})
+		swept = append(swept, Swept{"network", n.Name, "no container is on it"})
 	}
 	errs = append(errs, d.removeUnused(ctx, localNetwork), d.removeRules(ctx))
 	return swept, errors.Join(errs...)

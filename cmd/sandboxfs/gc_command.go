@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -183,8 +182,7 @@ func (c *collection) containers(socket string) (answered bool) {
 		c.errs = append(c.errs, err)
 	}
 	for _, s := range swept {
-		kind, name, _ := strings.Cut(s.Name, " ")
-		c.found = append(c.found, garbage{kind, name, s.Reason})
+		c.found = append(c.found, garbage{s.Kind, s.Name, s.Reason})
 	}
 	return err == nil
 }
