@@ -49,7 +49,7 @@ func (t *trees) make(ctx context.Context, s scale) error {
 
 // copySource copies the regular files, and says how many there are.
 func copySource(src, dst string) (n int, err error) {
-	return n, fs.WalkDir(os.DirFS(src), ".", func(name string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(os.DirFS(src), ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -65,6 +65,7 @@ func copySource(src, dst string) (n int, err error) {
 		}
 		return os.WriteFile(filepath.Join(dst, name), text, 0o644)
 	})
+	return n, err
 }
 
 // writeArchive writes n files of up to 8 KiB, a hundred in each directory.
