@@ -76,9 +76,9 @@ func TestX05_HeldDirectories(t *testing.T) {
 		go unix.Getdents(dir, pages[i*4096:(i+1)*4096])
 	}
 	defer release()
-	time.Sleep(200 * time.Millisecond)
+	time.Sleep(200 * time.Millisecond) // until they hold their directories; a shorter one tests less
 	w.policy("agent", rule("names", "deny", `"*"`, "/*/f"), allowAll)
-	time.Sleep(1500 * time.Millisecond)
+	time.Sleep(1500 * time.Millisecond) // until the notices of names wait for those; likewise
 	w.policy("agent", rule("secret", "deny", `"*"`, "/secret"), rule("names", "deny", `"*"`, "/*/f"), allowAll)
 	if err := within(mapped(page))(); errnoName(err) != "EACCES" {
 		t.Errorf("a page that is mapped, after a denial = %s, want EACCES", errnoName(err))
