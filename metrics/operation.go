@@ -22,9 +22,6 @@ func (m *Metrics) Operation(name string) *Operation {
 	return &Operation{requests: &m.requests.row(name).cells[0], name: valid(name), vec: m.durations}
 }
 
-// Count counts one request that is not worth a look at the clock.
-func (o *Operation) Count() { o.requests.add(1) }
-
 // Observe counts one request and the time that it took.
 func (o *Operation) Observe(d time.Duration) {
 	o.requests.add(1)
