@@ -45,19 +45,24 @@ func Serve(addr string, h http.Handler, log *slog.Logger) (*Endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
+	return ServeOn(l, h, log), nil
+}
+
+// ServeOn answers with h on l, which it takes over, until Close.
+func ServeOn(l net.Listener, h http.Handler, log *slog.Logger) *Endpoint {
 	e := &Endpoint{l, &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}}
 	go func() {
 		if err := e.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			log.Error("metrics are no longer served", "addr", e.Addr(), "err", err)
 		}
 	}()
-	return e, nil
+	return e
 }
 
-// Addr returns the address that it listens on, as "host:port".
+// Addr returns the address that it listens on: "host:port", or a socket's path.
 func (e *Endpoint) Addr() string { return e.listener.Addr().String() }
 
-// Close stops the server at once and frees its port.
+// Close stops the server at once and frees its address.
 func (e *Endpoint) Close() error { return e.server.Close() }
 
 func listen(addr string, log *slog.Logger) (net.Listener, error) {

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -59,9 +58,8 @@ func (d *daemon) listen(handler http.Handler) (addr string, err error) {
 	if err != nil {
 		return "", err
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
-	go server.Serve(listener)
-	d.onClose(func() { server.Close() })
+	endpoint := metrics.ServeOn(listener, handler, d.log)
+	d.onClose(func() { endpoint.Close() })
 	return addr, nil
 }
 
