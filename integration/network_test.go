@@ -262,7 +262,7 @@ func TestNetworkOfProfile(t *testing.T) {
 		if out == "2\n" {
 			got = "local"
 		}
-		if got != tt.want || strings.Contains(errs, "on the local network as the profile says") != (tt.want == "local") {
+		if got != tt.want || strings.Contains(errs, "on the local network as the profile or the config says") != (tt.want == "local") {
 			t.Errorf("{%s} %q: network %s, want %s\n%s", tt.docker, tt.flags, got, tt.want, errs)
 		}
 	}

@@ -123,6 +123,32 @@ func TestRunEnabled(t *testing.T) {
 	w.left()
 }
 
+// S4-02: the config has the settings of all profiles, and each says otherwise for
+// itself.
+func TestRunConfigDocker(t *testing.T) {
+	needBubblewrap(t)
+	w := newRunWorld(t, 0, allowAll)
+	absent := w.path("absent.sock")
+	w.write("config.yaml", fmt.Sprintf("docker: {enabled: true, socket_path: %s}\nmount_profiles:\n  named: {root: ./root}\n", absent))
+	for _, tt := range []struct {
+		arg, docker string
+		code        int
+		stderr      string
+	}{
+		{"named", "", 1, "there is no socket " + absent},
+		{"profile.yaml", "", 1, "there is no socket " + absent},
+		{"profile.yaml", "docker: {enabled: false}\n", 0, "sandbox of this host's programs"},
+		{w.path("root"), "", 1, "there is no socket " + absent},
+	} {
+		w.profile("root: ./root\n" + tt.docker)
+		_, errs, code := w.try(executable, "run", "--config", "config.yaml", tt.arg, "--", "true")
+		if code != tt.code || !strings.Contains(errs, tt.stderr) {
+			t.Errorf("run %s with %q = %d, want %d and %q\n%s", tt.arg, tt.docker, code, tt.code, tt.stderr, errs)
+		}
+	}
+	w.left()
+}
+
 // S4-02: where /proc is not whole, as within a container, an ordinary user needs
 // enable_weaker_nested_sandbox for a sandbox, which then cannot look into the
 // processes that it sees.

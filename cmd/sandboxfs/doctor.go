@@ -48,7 +48,7 @@ func (a *app) doctorCommand() *cobra.Command {
 			return a.doctor(examine(a.thisHost(p, config)), asJSON)
 		},
 	}
-	cmd.Flags().StringVar(&config, "config", "", "config that holds sandbox_root, and PROFILE when that is a name")
+	cmd.Flags().StringVar(&config, "config", "", "config that holds sandbox_root, docker, and PROFILE when that is a name")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return cmd
 }

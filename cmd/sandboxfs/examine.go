@@ -41,7 +41,8 @@ type host struct {
 // thisHost is where this process runs. The engine is that of p, and the paths
 // of its host are those of the environment or the config.
 func (a *app) thisHost(p *profile.Profile, config string) host {
-	paths, err := hostPaths(config)
+	var o jobOptions
+	err := o.configure(p, config)
 	return host{
 		device:     "/dev/fuse",
 		fuseConf:   fuseConf,
@@ -52,14 +53,14 @@ func (a *app) thisHost(p *profile.Profile, config string) host {
 		table:      mountinfo.Read,
 		dead:       mountinfo.Mount.Dead,
 
-		sandboxRoot: paths.Root,
+		sandboxRoot: o.paths.Root,
 		runtime:     runtimeDirs()[0],
 		inContainer: sysmounts.Detect().Container,
 		engine: func() (engine, error) {
 			if err != nil {
 				return nil, err
 			}
-			return newDockerJob(a, p, jobOptions{paths: paths}, nil)
+			return newDockerJob(a, p, o, nil)
 		},
 		sandbox: makeSandbox,
 		collectable: func() []garbage {

@@ -55,7 +55,7 @@ func (h host) commands() []finding {
 	if err != nil {
 		f := finding{Check: "container engine"}.reproach(stateFail, err)
 		if f.Cure == "" {
-			f.Cure = "correct SANDBOX_ROOT, SANDBOX_HOST_PATH, DOCKER_HOST or the profile"
+			f.Cure = "correct SANDBOX_ROOT, SANDBOX_HOST_PATH, DOCKER_HOST, the profile or the config"
 		}
 		return append(findings, f)
 	}

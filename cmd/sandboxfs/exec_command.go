@@ -45,7 +45,7 @@ func (a *app) exec(o jobOptions, name string) error {
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	if o.paths, err = hostPaths(r.Config); err != nil {
+	if err := o.configure(p, r.Config); err != nil {
 		return err
 	}
 	if o.image == "" && o.backend != "local" {

@@ -19,17 +19,33 @@ func hostPaths(file string) (runner.HostPaths, error) {
 	if p.Root != "" {
 		return p, nil
 	}
+	c, err := loadConfig(file)
+	if c == nil || err != nil {
+		return p, err
+	}
+	p.Root = c.SandboxRoot
+	p.HostRoot = cmp.Or(p.HostRoot, c.SandboxHostPath)
+	return p, nil
+}
+
+// dockerOf is the block docker of p over that of the config in file.
+func dockerOf(p *profile.Profile, file string) (*profile.Docker, error) {
+	c, err := loadConfig(file)
+	if c == nil || err != nil {
+		return p.Docker, err
+	}
+	return p.Docker.Over(c.Docker), nil
+}
+
+// loadConfig reads the config in file, "" being the default one; nil if there is
+// none.
+func loadConfig(file string) (*profile.Config, error) {
 	load := profile.DefaultConfig
 	if file != "" {
 		load = func() (*profile.Config, strictyaml.Problems) { return profile.LoadConfig(file) }
 	}
 	c, problems := load()
-	if c == nil || problems.Err() != nil {
-		return p, problems.Err()
-	}
-	p.Root = c.SandboxRoot
-	p.HostRoot = cmp.Or(p.HostRoot, c.SandboxHostPath)
-	return p, nil
+	return c, problems.Err()
 }
 
 // sharedRuntimeDir is where records and mountpoints of this process are kept

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/sandboxfs/sandboxfs/internal/profile"
 	"github.com/sandboxfs/sandboxfs/runner"
 )
 
@@ -27,7 +28,8 @@ type jobOptions struct {
 	env     []string
 	args    []string
 
-	paths runner.HostPaths // as the environment or the config has them
+	paths  runner.HostPaths // as the environment or the config has them
+	docker *profile.Docker  // the profile's, over the config's
 }
 
 // runOptions is the command line of run.
@@ -53,7 +55,7 @@ func (a *app) runCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&o.at, "at", "", "mount at this empty directory, which CMD sees at the same path")
 	auditFlag(cmd, &o.audit)
-	configFlag(cmd, &o.config)
+	cmd.Flags().StringVar(&o.config, "config", "", "config of the containers, and of PROFILE when that is a name (default: the user's, then /etc/sandboxfs/config.yaml)")
 	o.jobOptions.define(cmd)
 	cmd.SetFlagErrorFunc(misplaced)
 	cmd.PreRunE = func(*cobra.Command, []string) error { return o.check() }
@@ -68,7 +70,7 @@ func (o *jobOptions) define(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.backend, "backend", "", "docker or local (default: docker if an image is named and an engine answers, else local)")
 	flags.StringArrayVar(&o.env, "env", nil, "set a variable: NAME=value, or NAME for the value that it has here; may be repeated")
-	flags.StringVar(&o.image, "image", "", "image of the container (default: that of the profile)")
+	flags.StringVar(&o.image, "image", "", "image of the container (default: that of the profile or the config)")
 	flags.StringVar(&o.network, "network", "", "off, isolated (the internet alone; docker only) or local (what the host reaches) (default off, or what the profile lets a container have)")
 	flags.DurationVar(&o.timeout, "timeout", 0, "kill CMD and all that it started after this time, such as 90s or 10m")
 	words(cmd, "backend", "docker", "local")
@@ -104,6 +106,15 @@ func (o *jobOptions) check() error {
 	return nil
 }
 
+// configure takes over what p and the config in file say.
+func (o *jobOptions) configure(p *profile.Profile, file string) (err error) {
+	if o.paths, err = hostPaths(file); err != nil {
+		return err
+	}
+	o.docker, err = dockerOf(p, file)
+	return err
+}
+
 func (o *jobOptions) networkName() runner.Network {
 	return map[string]runner.Network{
 		"": runner.NetworkNone, "off": runner.NetworkNone, "isolated": runner.NetworkIsolated, "local": runner.NetworkLocal,
@@ -130,7 +141,7 @@ func (a *app) run(o runOptions) (err error) {
 	}
 	defer d.close()
 	signals := catchAll()
-	if o.paths, err = hostPaths(o.config); err != nil {
+	if err := o.configure(d.profile, o.config); err != nil {
 		return err
 	}
 	job, err := a.job(o.jobOptions, d.profile, d.mountpoint, d.record)

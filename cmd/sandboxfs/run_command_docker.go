@@ -36,13 +36,13 @@ type dockerJob struct {
 // newDockerJob returns the runner for commands on the view of r; nil stands for
 // one that will not make a container.
 func newDockerJob(a *app, p *profile.Profile, o jobOptions, r *record) (*dockerJob, error) {
-	s, named := dockerSettings(p.Docker, o.image, o.paths)
+	s, named := dockerSettings(o.docker, o.image, o.paths)
 	if r != nil {
 		s.StateDir = filepath.Dir(r.file) // where gc looks for what lives
 	}
 	var err error
 	d := &dockerJob{
-		app: a, record: r, image: s.Reference(), asked: o.image, named: named, rooted: o.paths.Root != "", user: runner.DefaultUser, block: p.Docker, socket: s.SocketPath,
+		app: a, record: r, image: s.Reference(), asked: o.image, named: named, rooted: o.paths.Root != "", user: runner.DefaultUser, block: o.docker, socket: s.SocketPath,
 	}
 	if p.Owner != nil {
 		d.user = fmt.Sprintf("%d:%d", p.Owner.UID, p.Owner.GID)
@@ -51,7 +51,7 @@ func newDockerJob(a *app, p *profile.Profile, o jobOptions, r *record) (*dockerJ
 	return d, err
 }
 
-// dockerSettings are the settings that a profile's block means, stricter than
+// dockerSettings are the settings that a block means, stricter than
 // its defaults where it says nothing: the root file system is read-only. They
 // say whether the profile or the command line named an image.
 func dockerSettings(d *profile.Docker, image string, paths runner.HostPaths) (s runner.Settings, named bool) {
@@ -109,7 +109,7 @@ func dockerInstance() string { return fmt.Sprintf("run-%d", os.Geteuid()) }
 func (d *dockerJob) usable(wanted bool) error {
 	wanted = wanted || d.block.Wanted()
 	if !wanted && d.block.Unwanted() {
-		return errors.New("docker.enabled is false in the profile; --backend docker runs it in a container all the same")
+		return errors.New("docker.enabled is false in the profile or the config; --backend docker runs it in a container all the same")
 	}
 	if !wanted && !d.named {
 		return errors.New("no image is named")

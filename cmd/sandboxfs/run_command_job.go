@@ -53,7 +53,7 @@ func (a *app) job(o jobOptions, p *profile.Profile, mountpoint string, r *record
 	switch {
 	case err == nil:
 		return j, nil
-	case o.backend == "docker" || p.Docker.Wanted() || wrong:
+	case o.backend == "docker" || o.docker.Wanted() || wrong:
 		return nil, err
 	}
 	return j, j.useLocal(p, fmt.Sprintf(" (%v)", err))
@@ -71,9 +71,9 @@ func (j *job) useDocker(p *profile.Profile, r *record) error {
 	}
 	j.docker, j.spec.User = d, d.user
 	j.where = "runs in a container of " + d.image
-	if j.options.network == "" && allowsLocal(p.Docker, userName()) {
+	if j.options.network == "" && allowsLocal(j.options.docker, userName()) {
 		j.spec.Network = runner.NetworkLocal
-		j.where += ", on the local network as the profile says"
+		j.where += ", on the local network as the profile or the config says"
 	}
 	return nil
 }
@@ -85,8 +85,8 @@ func (j *job) useLocal(p *profile.Profile, why string) (err error) {
 	if owner := p.Owner; owner != nil && os.Geteuid() == 0 {
 		j.spec.User = fmt.Sprintf("%d:%d", owner.UID, owner.GID)
 	}
-	if j.local, err = runner.NewLocal(runner.Limits{}); err == nil && p.Docker != nil {
-		j.local.WeakerNested = p.Docker.EnableWeakerNestedSandbox.V
+	if j.local, err = runner.NewLocal(runner.Limits{}); err == nil && j.options.docker != nil {
+		j.local.WeakerNested = j.options.docker.EnableWeakerNestedSandbox.V
 	}
 	return err
 }

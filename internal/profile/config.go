@@ -21,6 +21,8 @@ type Config struct {
 	// has it; "" where the config does not say.
 	SandboxRoot, SandboxHostPath string
 
+	Docker *Docker // for all profiles, where they are silent; nil where the config has no such block
+
 	at       string // absolute path of File
 	policies []strictyaml.String
 	profiles map[string]document
@@ -36,6 +38,8 @@ type configDocument struct {
 
 	SandboxRoot     strictyaml.String `yaml:"sandbox_root"`
 	SandboxHostPath strictyaml.String `yaml:"sandbox_host_path"`
+
+	Docker *Docker `yaml:"docker"`
 }
 
 // defaultPolicies is the directory beside a config that is read for policies
@@ -69,11 +73,13 @@ func loadConfig(file, at string) (*Config, strictyaml.Problems) {
 		File:     file,
 		at:       at,
 		Names:    slices.Sorted(maps.Keys(d.MountProfiles)),
+		Docker:   d.Docker,
 		policies: d.Policies,
 		profiles: d.MountProfiles,
 	}
 	c.SandboxRoot = hostDirectory("sandbox_root", d.SandboxRoot, &problems)
 	c.SandboxHostPath = hostDirectory("sandbox_host_path", d.SandboxHostPath, &problems)
+	d.Docker.validate(&problems)
 	beside := filepath.Join(filepath.Dir(at), defaultPolicies)
 	if info, err := os.Stat(beside); d.Policies == nil && err == nil && info.IsDir() {
 		c.policies = []strictyaml.String{{V: beside, Pos: d.Pos}}

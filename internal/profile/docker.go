@@ -9,8 +9,8 @@ import (
 	"github.com/sandboxfs/sandboxfs/internal/strictyaml"
 )
 
-// Docker is the block docker of a profile. Each key may be written with
-// underscores or in camel case.
+// Docker is the block docker of a profile or a config. Each key may be written
+// with underscores or in camel case.
 type Docker struct {
 	Pos strictyaml.Pos
 
@@ -28,6 +28,47 @@ type Docker struct {
 	LocalNetworkingForUsers   []strictyaml.String `yaml:"allow_local_networking_for_users" alias:"allowLocalNetworkingForUsers,allow_local_networking_for,allowLocalNetworkingFor"`
 	IsolatedDNSServers        []strictyaml.String `yaml:"isolated_dns_servers" alias:"isolatedDnsServers"`
 	LocalDNSServers           []strictyaml.String `yaml:"local_dns_servers" alias:"localDnsServers"`
+}
+
+// Over returns what d says, and base where d is silent: key by key, but for the
+// tag, which goes with its image. Either may be nil.
+func (d *Docker) Over(base *Docker) *Docker {
+	switch {
+	case d == nil:
+		return base
+	case base == nil:
+		return d
+	}
+	o := *d
+	if !o.Image.Set() {
+		inherit(&o.Tag, base.Tag)
+	}
+	for _, s := range []struct{ own, base *strictyaml.String }{
+		{&o.Image, &base.Image}, {&o.SocketPath, &base.SocketPath}, {&o.Runtime, &base.Runtime},
+	} {
+		inherit(s.own, *s.base)
+	}
+	for _, s := range []struct{ own, base *strictyaml.Bool }{
+		{&o.Enabled, &base.Enabled}, {&o.EnableWeakerNestedSandbox, &base.EnableWeakerNestedSandbox}, {&o.ReadOnly, &base.ReadOnly},
+		{&o.UnconfinedSecurity, &base.UnconfinedSecurity}, {&o.LocalNetworking, &base.LocalNetworking},
+	} {
+		inherit(s.own, *s.base)
+	}
+	for _, s := range []struct{ own, base *[]strictyaml.String }{
+		{&o.CapAdd, &base.CapAdd}, {&o.CapDrop, &base.CapDrop}, {&o.LocalNetworkingForUsers, &base.LocalNetworkingForUsers},
+		{&o.IsolatedDNSServers, &base.IsolatedDNSServers}, {&o.LocalDNSServers, &base.LocalDNSServers},
+	} {
+		if *s.own == nil {
+			*s.own = *s.base
+		}
+	}
+	return &o
+}
+
+func inherit[T any](own *strictyaml.Value[T], base strictyaml.Value[T]) {
+	if !own.Set() {
+		*own = base
+	}
 }
 
 // Wanted reports whether commands are to run in a container and nowhere else.

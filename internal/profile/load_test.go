@@ -116,6 +116,19 @@ func TestConfigRoots(t *testing.T) {
 	}
 }
 
+// S4-02: settings of containers are a key of the config.
+func TestConfigDocker(t *testing.T) {
+	dir := tree(t, map[string]string{})
+	writeFile(t, dir+"/config.yaml", "mount_profiles: {}\ndocker:\n  isolatedDnsServers: [dns.example]\n")
+	if r := Check(dir + "/config.yaml"); r.Kind != KindConfig || len(r.Problems) != 1 || r.Problems[0].Pos.Line != 3 {
+		t.Errorf("Check = %+v, want a problem in line 3", r)
+	}
+	writeFile(t, dir+"/config.yaml", "docker: {image: tools}\n")
+	if c, problems := LoadConfig(dir + "/config.yaml"); len(problems) > 0 || c.Docker == nil || c.Docker.Image.V != "tools" {
+		t.Errorf("LoadConfig = %+v, %v, want the image", c, problems)
+	}
+}
+
 func TestCheck(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"workspace/": "", "claude/": "",
