@@ -58,6 +58,34 @@ func TestDockerDevelopment(t *testing.T) {
 	w.left()
 }
 
+// TestDockerMetrics has what a command does and its container be scraped while it
+// runs. C-03.
+func TestDockerMetrics(t *testing.T) {
+	w := newDockerWorld(t, rule("no", "deny", "create", "/no"), allowAll)
+	must(t, os.Chmod(w.path("root"), 0o777))
+	cmd, out := w.begin(w.runArgs("echo x > no; echo up; while ! test -e go; do sleep .1; done", "--metrics", "127.0.0.1:0")...)
+	eventually(t, "the command", func() error {
+		if !strings.Contains(out.text(), "up\n") {
+			return fmt.Errorf("it printed %q", out.text())
+		}
+		return nil
+	})
+	m := &mount{t: t}
+	m.output.Write([]byte(out.text()))
+	for _, want := range [][]string{
+		{"sandboxfs_rule_hits_total", `rule="no"`, `decision="deny"`},
+		{"sandboxfs_container_operations_total", `operation="ensure"`, `result="ok"`},
+		{"sandboxfs_container_operations_total", `operation="exec"`, `result="ok"`},
+	} {
+		if n := m.metric(want[0], want[1:]...); n != 1 {
+			t.Errorf("%q = %v, want 1", want, n)
+		}
+	}
+	w.write("root/go", "")
+	must(t, cmd.Wait())
+	w.left()
+}
+
 // TestDockerConversation binds a conversation's directory at /data. S3-03, S3-04.
 func TestDockerConversation(t *testing.T) {
 	w := newDockerWorld(t, allowAll)

@@ -27,6 +27,7 @@ type Metrics struct {
 	invalidations *tally
 	bytes         *tally
 	reloads       *tally
+	containers    *tally
 
 	durations   *prometheus.HistogramVec
 	openHandles prometheus.Gauge
@@ -71,6 +72,9 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 		reloads: newTally("sandboxfs_policy_reloads_total",
 			"Loads of a changed profile or policy, by result. After an error the last good one stays.",
 			[]string{"result"}, nil, nil),
+		containers: newTally("sandboxfs_container_operations_total",
+			"What was done with containers, by operation and result.",
+			[]string{"operation", "result"}, nil, nil),
 
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "sandboxfs_operation_duration_seconds",
@@ -98,7 +102,7 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 	m.reloadOK, m.reloadErr = m.reloads.shown("ok"), m.reloads.shown("error")
 	m.build.WithLabelValues(valid(version)).Set(1)
 
-	reg.MustRegister(m.decisions, m.ruleHits, m.requests, m.unsupported, m.invalidations, m.bytes, m.reloads,
+	reg.MustRegister(m.decisions, m.ruleHits, m.requests, m.unsupported, m.invalidations, m.bytes, m.reloads, m.containers,
 		m.durations, m.openHandles, m.nodes, m.generation, m.build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -126,6 +130,16 @@ func (m *Metrics) Reload(ok bool) {
 	} else {
 		m.reloadErr.add(1)
 	}
+}
+
+// Container counts one operation on a container. The op comes from a closed set
+// ("ensure", "exec", "remove").
+func (m *Metrics) Container(op string, ok bool) {
+	result := "error"
+	if ok {
+		result = "ok"
+	}
+	m.containers.row(op, result).cells[0].add(1)
 }
 
 // Generation sets the number of the policy snapshot that decides. The counters

@@ -49,7 +49,8 @@ sandboxfs_policy_reloads_total{result="ok"} 0
 `, "sandboxfs_build_info", "sandboxfs_bytes_total", "sandboxfs_nodes", "sandboxfs_open_handles",
 		"sandboxfs_policy_generation", "sandboxfs_policy_reloads_total",
 		"sandboxfs_decisions_total", "sandboxfs_rule_hits_total", "sandboxfs_requests_total",
-		"sandboxfs_operation_duration_seconds", "sandboxfs_unsupported_total", "sandboxfs_invalidations_total")
+		"sandboxfs_operation_duration_seconds", "sandboxfs_unsupported_total", "sandboxfs_invalidations_total",
+		"sandboxfs_container_operations_total")
 }
 
 func TestDecisions(t *testing.T) {
@@ -137,11 +138,20 @@ func TestGaugesAndCounters(t *testing.T) {
 	m.Invalidated("entry")
 	m.Unsupported("ioctl")
 	m.Operation("forget").Observe(0)
+	m.Container("exec", true)
+	m.Container("exec", true)
+	m.Container("exec", false)
+	m.Container("remove", true)
 	expect(t, reg, `
 # HELP sandboxfs_bytes_total File contents that passed through the daemon.
 # TYPE sandboxfs_bytes_total counter
 sandboxfs_bytes_total{direction="read"} 4096
 sandboxfs_bytes_total{direction="written"} 15
+# HELP sandboxfs_container_operations_total What was done with containers, by operation and result.
+# TYPE sandboxfs_container_operations_total counter
+sandboxfs_container_operations_total{operation="exec",result="error"} 1
+sandboxfs_container_operations_total{operation="exec",result="ok"} 2
+sandboxfs_container_operations_total{operation="remove",result="ok"} 1
 # HELP sandboxfs_invalidations_total What the kernel was told to forget, by kind.
 # TYPE sandboxfs_invalidations_total counter
 sandboxfs_invalidations_total{kind="entry"} 1
@@ -162,7 +172,7 @@ sandboxfs_requests_total{operation="forget"} 1
 # HELP sandboxfs_unsupported_total Requests of the kernel that the transport refuses, by FUSE operation.
 # TYPE sandboxfs_unsupported_total counter
 sandboxfs_unsupported_total{operation="ioctl"} 1
-`, "sandboxfs_bytes_total", "sandboxfs_invalidations_total", "sandboxfs_nodes", "sandboxfs_open_handles",
+`, "sandboxfs_bytes_total", "sandboxfs_container_operations_total", "sandboxfs_invalidations_total", "sandboxfs_nodes", "sandboxfs_open_handles",
 		"sandboxfs_policy_reloads_total", "sandboxfs_requests_total", "sandboxfs_unsupported_total")
 }
 

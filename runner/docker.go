@@ -127,10 +127,18 @@ func (d *Docker) supervised(ctx context.Context) bool {
 
 // Remove removes the container of a session, its network and its files. One
 // that is not there is no error.
-func (d *Docker) Remove(ctx context.Context, session string) error {
+func (d *Docker) Remove(ctx context.Context, session string) (err error) {
+	defer func() { d.count("remove", err) }()
 	name := d.settings.name(session)
 	defer d.sessions.lock(name)()
 	return d.remove(ctx, name, name)
+}
+
+// count tells whoever counts of an operation that came to err.
+func (d *Docker) count(operation string, err error) {
+	if d.settings.Count != nil {
+		d.settings.Count(operation, err)
+	}
 }
 
 // remove removes the container ref, whose name is name, and what belongs to it.

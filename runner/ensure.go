@@ -36,6 +36,7 @@ var errRace = errors.New("somebody else changes the same container")
 // settings ask for is stale: it is stopped, removed and made anew, and reason
 // says why. What Ensure began and did not finish it removes.
 func (d *Docker) Ensure(ctx context.Context, spec Spec) (c Container, reason string, err error) {
+	defer func() { d.count("ensure", err) }()
 	defer d.sessions.lock(d.settings.name(spec.Session))()
 	for n := range attempts {
 		if n > 0 {

@@ -126,6 +126,28 @@ func TestEnsureLeavesNothing(t *testing.T) {
 	}
 }
 
+// What is done is counted, and whether it came to be.
+func TestCount(t *testing.T) {
+	var counted []string
+	d, f, _ := fakeDocker(t, Settings{Count: func(operation string, err error) {
+		counted = append(counted, fmt.Sprint(operation, " ", err == nil))
+	}})
+	f.fail["start"] = errors.New("no more room")
+	d.Ensure(t.Context(), plainSpec(t))
+	c, _, err := d.Ensure(t.Context(), plainSpec(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.fail["exec"] = errors.New("no more room")
+	d.Exec(t.Context(), c, Cmd{Args: []string{"true"}})
+	f.fail["remove"] = errors.New("no more room")
+	d.Remove(t.Context(), "s")
+	d.Remove(t.Context(), "s")
+	if want := []string{"ensure false", "ensure true", "exec false", "remove false", "remove true"}; !slices.Equal(counted, want) {
+		t.Errorf("counted %q, want %q", counted, want)
+	}
+}
+
 // A container whose network somebody removes is made anew, with a network.
 func TestEnsureTriesAgain(t *testing.T) {
 	d, f, _ := fakeDocker(t, Settings{})

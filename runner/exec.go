@@ -73,6 +73,7 @@ func (d *Docker) Exec(ctx context.Context, c Container, cmd Cmd) (Result, error)
 	defer cancel()
 	started := time.Now()
 	e, err := d.startExec(ctx, c, cmd)
+	d.count("exec", err)
 	if err != nil {
 		return Result{}, fmt.Errorf("exec in %s: %w", c.Name, cmp.Or(d.explainEnd(ctx, c), err))
 	}

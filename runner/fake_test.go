@@ -187,6 +187,10 @@ func (f *fake) ServerVersion(context.Context) (types.Version, error) { return ty
 func (f *fake) DaemonHost() string                                   { return "unix:///nowhere/engine.sock" }
 func (f *fake) Close() error                                         { return nil }
 
+func (f *fake) ContainerExecCreate(_ context.Context, id string, _ container.ExecOptions) (container.ExecCreateResponse, error) {
+	return container.ExecCreateResponse{}, f.call("exec", id)
+}
+
 // fakeDocker returns a runner on a fake engine, with a firewall that does
 // nothing and records what it is asked for.
 func fakeDocker(t *testing.T, s Settings) (*Docker, *fake, *[]string) {

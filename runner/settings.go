@@ -29,6 +29,8 @@ type Settings struct {
 	StateDir  string    // directory for generated files, which the engine can see; needed for DNS servers
 	Instance  string    // containers of other instances on the same engine are left alone
 	Protected []Protected
+
+	Count func(operation string, err error) // told of each "ensure", "remove", and "exec" that began or could not; may be nil
 }
 
 // Limits are the resources of one container.

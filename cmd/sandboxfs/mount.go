@@ -73,8 +73,22 @@ func (o *mountOptions) check(flags *pflag.FlagSet) error {
 	}
 	if !flags.Changed("metrics") {
 		o.metrics = ""
-	} else if _, _, err := net.SplitHostPort(o.metrics); err != nil && o.metrics != "off" {
-		return usageError{fmt.Errorf("--metrics %q is no address such as %s, and not off", o.metrics, metrics.DefaultAddr)}
+		return nil
+	}
+	return checkMetrics(o.metrics)
+}
+
+// checkMetrics refuses a value of --metrics that nobody can listen on.
+func checkMetrics(addr string) error {
+	if addr == "off" {
+		return nil
+	}
+	_, port, err := net.SplitHostPort(addr)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	if err != nil {
+		return usageError{fmt.Errorf("--metrics %q is no address such as %s, and not off", addr, metrics.DefaultAddr)}
 	}
 	return nil
 }

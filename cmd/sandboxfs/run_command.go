@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -30,6 +31,7 @@ type jobOptions struct {
 
 	paths  runner.HostPaths // as the environment or the config has them
 	docker *profile.Docker  // the profile's, over the config's
+	count  func(operation string, err error)
 }
 
 // runOptions is the command line of run.
@@ -39,6 +41,7 @@ type runOptions struct {
 	at      string
 	config  string
 	audit   string
+	metrics string // an address, or "off"
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -53,12 +56,14 @@ func (a *app) runCommand() *cobra.Command {
 		Example: "  sandboxfs run ~/project -- sh\n  sandboxfs run --network local profile.yaml -- claude",
 		Args:    wantsCommand("PROFILE"),
 	}
-	cmd.Flags().StringVar(&o.at, "at", "", "mount at this empty directory, which CMD sees at the same path")
+	flags := cmd.Flags()
+	flags.StringVar(&o.at, "at", "", "mount at this empty directory, which CMD sees at the same path")
 	auditFlag(cmd, &o.audit)
-	cmd.Flags().StringVar(&o.config, "config", "", "config of the containers, and of PROFILE when that is a name (default: the user's, then /etc/sandboxfs/config.yaml)")
+	flags.StringVar(&o.config, "config", "", "config of the containers, and of PROFILE when that is a name (default: the user's, then /etc/sandboxfs/config.yaml)")
+	flags.StringVar(&o.metrics, "metrics", "off", `address of /metrics and /healthz, or "off"`)
 	o.jobOptions.define(cmd)
 	cmd.SetFlagErrorFunc(misplaced)
-	cmd.PreRunE = func(*cobra.Command, []string) error { return o.check() }
+	cmd.PreRunE = func(*cobra.Command, []string) error { return cmp.Or(o.check(), checkMetrics(o.metrics)) }
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		o.profile, o.args = args[0], args[1:]
 		return a.run(o)
@@ -144,6 +149,7 @@ func (a *app) run(o runOptions) (err error) {
 	if err := o.configure(d.profile, o.config); err != nil {
 		return err
 	}
+	o.count = d.countContainer
 	job, err := a.job(o.jobOptions, d.profile, d.mountpoint, d.record)
 	if err != nil {
 		return err
@@ -155,8 +161,12 @@ func (a *app) run(o runOptions) (err error) {
 		d.owner = nil // this user, who is the one in the sandbox
 	}
 	a.complain("%s", job.where)
-	if _, err := d.start(); err != nil {
+	addr, err := d.start()
+	if err != nil {
 		return err
+	}
+	if addr != "" {
+		a.complain("metrics http://%s/metrics", addr)
 	}
 	mounted := true
 	defer func() {
@@ -181,6 +191,11 @@ func (a *app) run(o runOptions) (err error) {
 	return status(code)
 }
 
+// countContainer counts an operation on the container of the view.
+func (d *daemon) countContainer(operation string, err error) {
+	d.metrics.Container(operation, err == nil)
+}
+
 // prepareRun reads the profile and checks all that can be checked before
 // anything is mounted. What it has made goes with the daemon's close.
 func (a *app) prepareRun(o runOptions) (d *daemon, err error) {
@@ -195,7 +210,7 @@ func (a *app) prepareRun(o runOptions) (d *daemon, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("no place for a mountpoint: %w", err)
 	}
-	m := mountOptions{profile: o.profile, config: o.config, mountpoint: r.Mountpoint, metrics: "off", audit: o.audit, logFormat: "text"}
+	m := mountOptions{profile: o.profile, config: o.config, mountpoint: r.Mountpoint, metrics: o.metrics, audit: o.audit, logFormat: "text"}
 	p, err := m.plan()
 	if err != nil {
 		return nil, errors.Join(err, r.remove())

@@ -40,6 +40,7 @@ func newDockerJob(a *app, p *profile.Profile, o jobOptions, r *record) (*dockerJ
 	if r != nil {
 		s.StateDir = filepath.Dir(r.file) // where gc looks for what lives
 	}
+	s.Count = o.count
 	var err error
 	d := &dockerJob{
 		app: a, record: r, image: s.Reference(), asked: o.image, named: named, rooted: o.paths.Root != "", user: runner.DefaultUser, block: o.docker, socket: s.SocketPath,

@@ -72,6 +72,8 @@ func TestUsage(t *testing.T) {
 		{[]string{"check"}, exitUsage, "", "sandboxfs: check wants FILE…, not 0 arguments (see sandboxfs check --help)\n"},
 		{[]string{"mount", "--log-format", "xml", "p", "m"}, exitUsage, "", "sandboxfs: --log-format \"xml\" is neither text nor json (see sandboxfs mount --help)\n"},
 		{[]string{"mount", "--metrics", "", "p", "m"}, exitUsage, "", "sandboxfs: --metrics \"\" is no address such as 127.0.0.1:9464, and not off (see sandboxfs mount --help)\n"},
+		{[]string{"mount", "--metrics", "127.0.0.1:65536", "p", "m"}, exitUsage, "", "sandboxfs: --metrics \"127.0.0.1:65536\" is no address such as 127.0.0.1:9464, and not off (see sandboxfs mount --help)\n"},
+		{[]string{"run", "--metrics", "9464", "p", "--", "true"}, exitUsage, "", "sandboxfs: --metrics \"9464\" is no address such as 127.0.0.1:9464, and not off (see sandboxfs run --help)\n"},
 		{[]string{"mount", "--metrics", "9464", "p", "m"}, exitUsage, "", "sandboxfs: --metrics \"9464\" is no address such as 127.0.0.1:9464, and not off (see sandboxfs mount --help)\n"},
 		{[]string{"run", "p", "sh", "-c", "true"}, exitUsage, "", "sandboxfs: unknown shorthand flag: 'c' in -c; CMD and its flags come after -- (see sandboxfs run --help)\n"},
 		{[]string{"run", "--env", "NOT_SET_HERE", "p", "--", "true"}, exitUsage, "", "sandboxfs: --env NOT_SET_HERE: want NAME=value, or the name of a variable that is set (see sandboxfs run --help)\n"},
