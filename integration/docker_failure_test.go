@@ -49,11 +49,19 @@ func TestDockerRefuses(t *testing.T) {
 		w.left()
 	}
 	w.profile(root)
-	w.image = bare
-	_, errs, code := w.try(w.runArgs("true")...)
-	lines := strings.Split(strings.TrimSpace(errs), "\n")
-	oneError(t, "run of an image without sleep", lines[len(lines)-1], code, "image "+bare+` has no program "sleep", which keeps a container alive`)
-	w.left()
+	broken := "sandboxfs-integration-broken:" + strings.ToLower(w.Dir[len(w.Dir)-8:])
+	must(t, importImage(nil, broken, func(i *image) { i.text("bin/sleep", "no program") }))
+	t.Cleanup(func() { w.docker("rmi", "-f", broken) })
+	for image, want := range map[string]string{
+		bare:   `has no program "sleep", which keeps a container alive`,
+		broken: `has a program "sleep" that does not run here`,
+	} {
+		w.image = image
+		_, errs, code := w.try(w.runArgs("true")...)
+		lines := strings.Split(strings.TrimSpace(errs), "\n")
+		oneError(t, "run", lines[len(lines)-1], code, "image "+image+" "+want)
+		w.left()
+	}
 }
 
 // engine is a container engine of a test's own.

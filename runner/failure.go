@@ -61,12 +61,19 @@ func (d *Docker) explainStart(err error) error {
 	return d.explain(err)
 }
 
-// explainEnd does so where there is an init: that starts, finds no program to
-// run, and ends with the container. It returns nil for one that has not.
+// explainEnd does so where there is an init: that starts, finds no program that
+// it can run, and ends with the container. It returns nil for one that has not,
+// or that was killed.
 func (d *Docker) explainEnd(ctx context.Context, c Container) error {
 	found, err := d.engine.ContainerInspect(ctx, c.ID)
-	if err == nil && found.State != nil && !found.State.Running && found.State.ExitCode == 127 {
+	if err != nil || found.State == nil || found.State.Running {
+		return nil
+	}
+	switch code := found.State.ExitCode; {
+	case code == 127:
 		return d.noKeepAlive()
+	case code > 0 && code < 127:
+		return fmt.Errorf("image %s has a program %q that does not run here, and it keeps a container alive between commands; is it executable, and made for this machine?", d.settings.image(), keepAlive[0])
 	}
 	return nil
 }
