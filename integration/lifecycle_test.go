@@ -126,7 +126,8 @@ func TestUmount(t *testing.T) {
 	_, errs, code := sandboxfs("umount", m.Path)
 	wantComplaint(t, "umount of a busy mount", errs, code, 1, "in use")
 	must(t, f.Close())
-	if _, errs, code := sandboxfs("umount", m.Path); code != 0 {
+	within := command{dir: m.Path} // its own directory keeps no view busy
+	if _, errs, code := within.try(executable, "umount", "."); code != 0 {
 		t.Errorf("umount = exit %d: %s", code, errs)
 	}
 	if err := m.wait(); err != nil {

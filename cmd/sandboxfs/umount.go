@@ -42,6 +42,7 @@ func umount(name string) error {
 	if !m.Ours() {
 		return fmt.Errorf("%s is a mount of type %s and not one of sandboxfs; use umount", point, m.Type)
 	}
+	unix.Chdir("/") // this process may have been called within the view
 	err = bazil.Unmount(point, false)
 	if errors.Is(err, unix.EBUSY) && m.Dead() {
 		err = bazil.Unmount(point, true)
