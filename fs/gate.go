@@ -129,10 +129,12 @@ type access struct {
 }
 
 // settle counts and records a verdict and turns it into an errno. A verdict of
-// Ask is a denial: nobody is connected to answer.
+// Ask is a denial, recorded at the place of the rule that asks: nobody is
+// connected to answer.
 func (s *Server) settle(c *Caller, snap *snapshot, m *metrics.Mount, a access, v policy.Verdict) syscall.Errno {
+	recorded := v.Rule
 	if v.Decision == policy.Ask {
-		a.detail = unanswered(v.Rule)
+		a.detail, recorded = unanswered(v.Rule), &policy.Rule{Name: policy.NoApprover.Name, Policy: v.Rule.Policy, Pos: v.Rule.Pos}
 		v = policy.Verdict{Decision: policy.Deny, Rule: policy.NoApprover}
 	}
 	m.Decided(a.op, v.Decision)
@@ -144,6 +146,7 @@ func (s *Server) settle(c *Caller, snap *snapshot, m *metrics.Mount, a access, v
 	if !v.Decision.Permits() {
 		errno = refusal(v)
 	}
+	v.Rule = recorded
 	err := s.recorder.Record(Access{
 		Mount: targetAt(snap.view, a.path), Op: a.op, Path: a.path, To: a.to, Verdict: v, Detail: a.detail, Errno: errno,
 		Pid: c.Pid, Uid: c.Uid, Generation: snap.generation,

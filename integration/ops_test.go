@@ -232,7 +232,10 @@ func TestAskWithoutApprover(t *testing.T) {
 	w.write("root/f", "x")
 	m := w.view(rule("confirm", "ask", "write", "/f"), allowAll)
 	wantErrno(t, "open(/f, O_WRONLY) under ask", open(unix.O_WRONLY)(m.Path+"/f"), unix.EACCES)
-	m.wantEvent("write", "/f", "builtin:no-approver")
+	e := m.wantEvent("write", "/f", "builtin:no-approver")
+	if e.At != "policies/agent.yaml:4" || e.Policy != "agent" {
+		t.Errorf("event = %+v, want the place and policy of the rule that asks", e)
+	}
 	if got := read(t, m.Path+"/f"); got != "x" {
 		t.Errorf("read(/f) = %q, want %q", got, "x")
 	}

@@ -42,7 +42,7 @@ func change(e explained) string {
 	case strings.HasPrefix(rule.Pos.File, "builtin/"):
 		return fmt.Sprintf("name another policy than %s in the profile", rule.Policy)
 	case e.Verdict.Decision == policy.Ask:
-		return fmt.Sprintf("approve it, or change the rule %s to allow", e.ruleName(rule))
+		return fmt.Sprintf("change the rule %s to allow; nobody can approve it yet (%s)", e.ruleName(rule), policy.NoApprover.Name)
 	}
 	return fmt.Sprintf("change the rule %s, or put a rule before it that allows %s", e.ruleName(rule), e.Op)
 }

@@ -77,7 +77,7 @@ func TestExplainVerdicts(t *testing.T) {
 		{"p.yaml", "unlink", "/main.go", exitDenied, "deny  unlink /main.go  rule builtin:default-deny", "add a rule with operations: [unlink] and decision: allow to the policy work"},
 		{"p.yaml", "write", "/cache/x", exitDenied, "deny  write /cache/x  rule builtin:readonly-mount", "take readonly away from the mount /cache"},
 		{"p.yaml", "create", "/.git/hooks/pre-commit", exitDenied, "deny  create /.git/hooks/pre-commit  rule builtin:guard:git (", `leave "git" out of guards in the profile`},
-		{"p.yaml", "write", "/release/x", exitDenied, "ask  write /release/x  rule releases (", "approve it, or change the rule releases ("},
+		{"p.yaml", "write", "/release/x", exitDenied, "ask  write /release/x  rule releases (", "change the rule releases ("},
 		{"p.yaml", "read", "/.env", exitDenied, "deny  read /.env  rule no-dotenv (", "change the rule no-dotenv ("},
 		{"deep.yaml", "read", "/other", exitDenied, "deny  read /other  rule builtin:unmounted", "add a mount with the target /other or one above it"},
 		{"deep.yaml", "list", "/", exitOK, "allow  list /  rule builtin:synthesised", ""},
