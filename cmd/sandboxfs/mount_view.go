@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 
 	"github.com/sandboxfs/sandboxfs/fs"
 	"github.com/sandboxfs/sandboxfs/fs/bazil"
@@ -81,23 +82,33 @@ func owner(o *profile.Owner) *fs.Owner {
 // fuseConf says whether users may let others into their views.
 const fuseConf = "/etc/fuse.conf"
 
-// openTrees opens the sources of mounts, by the same index.
+// openTrees opens the sources of mounts at once, by the same index. If one cannot
+// be opened none is.
 func openTrees(mounts []overlay.Mount) ([]backing.Tree, error) {
-	trees := make([]backing.Tree, len(mounts))
+	trees, errs := make([]backing.Tree, len(mounts)), make([]error, len(mounts))
+	var opening sync.WaitGroup
 	for i, m := range mounts {
-		var err error
-		switch m.Kind {
-		case overlay.KindDir:
-			trees[i], err = backing.Open(m.Source)
-		case overlay.KindFile, overlay.KindSymlink:
-			trees[i], _, err = backing.OpenFile(m.Source)
-		}
+		opening.Go(func() { trees[i], errs[i] = openTree(m) })
+	}
+	opening.Wait()
+	for i, err := range errs {
 		if err != nil {
 			closeTrees(trees)
-			return nil, fmt.Errorf("mount %s: %w", m.Target, err)
+			return nil, fmt.Errorf("mount %s: %w", mounts[i].Target, err)
 		}
 	}
 	return trees, nil
+}
+
+// openTree opens the source of m; a device has none.
+func openTree(m overlay.Mount) (tree backing.Tree, err error) {
+	switch m.Kind {
+	case overlay.KindDir:
+		tree, err = backing.Open(m.Source)
+	case overlay.KindFile, overlay.KindSymlink:
+		tree, _, err = backing.OpenFile(m.Source)
+	}
+	return tree, err
 }
 
 func closeTrees(trees []backing.Tree) {
