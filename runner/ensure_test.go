@@ -11,6 +11,7 @@ import (
 
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
+	"golang.org/x/sys/unix"
 )
 
 func plainSpec(t *testing.T) Spec {
@@ -91,6 +92,37 @@ func TestEnsureHostConfig(t *testing.T) {
 	want := "[NET_ADMIN] [ALL MKNOD] [no-new-privileges seccomp=unconfined apparmor=unconfined] true true runsc none 512 true 1000000000 false\n"
 	if got != want || f.containers[c.Name].Config.User != "1000:1000" {
 		t.Errorf("HostConfig = %s, want %s", got, want)
+	}
+	for _, dir := range []string{"/tmp", "/run", "/var/tmp", "/var/run"} {
+		if got, want := h.Tmpfs[dir], "rw,exec,nosuid,nodev,mode=1777,uid=1000,gid=1000,size=1073741824"; got != want {
+			t.Errorf("tmpfs on %s has %q, want %q", dir, got, want)
+		}
+	}
+	if h.LogConfig.Type != "none" {
+		t.Errorf("the engine keeps a log (%s) of a program that prints nothing", h.LogConfig.Type)
+	}
+}
+
+// The user of the container reads its resolv.conf, whatever the caller's umask.
+func TestEnsureResolvMode(t *testing.T) {
+	defer unix.Umask(unix.Umask(0o077))
+	d, _, _ := fakeDocker(t, Settings{})
+	c, _, err := d.Ensure(t.Context(), Spec{Session: "s", Network: NetworkIsolated})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(d.resolvFile(c.Name)); err != nil || info.Mode() != 0o644 {
+		t.Errorf("resolv.conf = %v, %v, want mode 0644", info, err)
+	}
+}
+
+// S3-02: nothing is bound before the paths of an engine that is elsewhere are
+// proven.
+func TestEnsureBindsNothingUnproven(t *testing.T) {
+	d, f, _ := fakeDocker(t, Settings{})
+	d.elsewhere = true
+	if _, _, err := d.Ensure(t.Context(), plainSpec(t)); err == nil || !strings.Contains(err.Error(), "proven") || len(f.containers) > 0 {
+		t.Errorf("Ensure = %v, with containers %v, want a refusal and none", err, f.containers)
 	}
 }
 
@@ -233,6 +265,34 @@ func TestIsolatedNetworkIsNotTakenOver(t *testing.T) {
 			t.Errorf("the engine's resolver asks %q, want %q", dns, defaults.IsolatedDNS)
 		}
 		delete(f.containers, c.Name) // it crashed, and left its network
+	}
+}
+
+// S4-03: a container does not stay on a network that is gone, or that was made
+// where there could be rules.
+func TestNetworkStale(t *testing.T) {
+	d, f, _ := fakeDocker(t, Settings{})
+	spec := Spec{Session: "s", Network: NetworkIsolated}
+	for _, tt := range []struct {
+		change func(name string)
+		want   string
+	}{
+		{func(string) {}, ""},
+		{func(name string) { delete(f.networks, name) }, "its network is gone"},
+		{func(string) { d.firewall.disable("iptables is gone") }, `its network has label sandboxfs.filtered "true", want "false"`},
+	} {
+		c, _, err := d.Ensure(t.Context(), spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if icc := f.networks[c.Name].Options["com.docker.network.bridge.enable_icc"]; icc != "false" {
+			t.Errorf("enable_icc of an isolated bridge is %q, want false", icc)
+		}
+		tt.change(c.Name)
+		next, reason, err := d.Ensure(t.Context(), spec)
+		if err != nil || reason != tt.want || (next.ID == c.ID) != (tt.want == "") {
+			t.Errorf("Ensure = %v after %v, %q, %v, want another one because %q", next.ID, c.ID, reason, err, tt.want)
+		}
 	}
 }
 
