@@ -94,6 +94,11 @@ func TestCollectLetsProofsEnd(t *testing.T) {
 	young := container.Summary{Created: time.Now().Unix()}
 	old := container.Summary{Created: time.Now().Add(-time.Hour).Unix()}
 	session := container.Summary{Created: time.Now().Unix(), Labels: map[string]string{labelSession: "s"}}
+	d, f, _ := fakeDocker(t, Settings{})
+	f.containers["proof"] = &container.InspectResponse{ContainerJSONBase: &container.ContainerJSONBase{ID: "p", HostConfig: &container.HostConfig{}}, Config: &container.Config{}}
+	if swept, err := d.Collect(t.Context(), isLive, false); err != nil || len(swept) != 0 || len(f.containers) != 1 {
+		t.Errorf("Collect while a path is proven = %v, %v, want nothing", swept, err)
+	}
 	if !proves(young) || proves(old) || proves(session) {
 		t.Errorf("proves of a young one, an old one and a session's = %t, %t, %t, want true, false, false", proves(young), proves(old), proves(session))
 	}

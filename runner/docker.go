@@ -36,6 +36,7 @@ type Docker struct {
 	log      *slog.Logger
 	firewall *firewall
 	mounts   func() (mountinfo.Table, error)
+	proc     string // where processes of containers are seen, if at all
 
 	settings  Settings
 	address   string // of the engine
@@ -70,7 +71,7 @@ func New(settings Settings, log *slog.Logger) (*Docker, error) {
 
 func newDocker(e engine, settings Settings, log *slog.Logger) *Docker {
 	return &Docker{
-		engine: e, log: log, firewall: newFirewall(e.DaemonHost()), mounts: mountinfo.Read,
+		engine: e, log: log, firewall: newFirewall(e.DaemonHost()), mounts: mountinfo.Read, proc: "/proc",
 		settings: settings, address: e.DaemonHost(),
 	}
 }

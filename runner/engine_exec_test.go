@@ -159,6 +159,24 @@ func TestEngineExecEndsFromInside(t *testing.T) {
 	r.wantOutput(c, "ps -o args | grep -c '[s]leep 10'", "0")
 }
 
+// What the host cannot see is killed from inside, and the container goes on.
+func TestEngineExecEndsUnseen(t *testing.T) {
+	r := newRig(t, nil)
+	r.proc = t.TempDir()
+	c := r.ensure(r.spec())
+	before, err := r.client.ContainerInspect(t.Context(), c.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Exec(t.Context(), c, Cmd{Args: []string{"sh", "-c", "setsid sleep 1000 & sleep 1001"}, Timeout: time.Second}); !errors.Is(err, ErrTimeout) {
+		t.Errorf("Exec = %v, want ErrTimeout", err)
+	}
+	r.wantOutput(c, "ps -o args | grep -c '[s]leep 10'", "0")
+	if after, err := r.client.ContainerInspect(t.Context(), c.ID); err != nil || after.State.StartedAt != before.State.StartedAt {
+		t.Errorf("the container was started at %s, and now at %v, %v", before.State.StartedAt, after.State, err)
+	}
+}
+
 // What a command leaves behind may hold its output open.
 func TestEngineExecLeavesBehind(t *testing.T) {
 	r := newRig(t, nil)

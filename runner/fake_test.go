@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types"
@@ -127,7 +128,7 @@ func (f *fake) ContainerList(_ context.Context, o container.ListOptions) ([]cont
 	var list []container.Summary
 	for name, c := range f.containers {
 		if want := o.Filters.Get("network"); len(want) == 0 || slices.Contains(want, string(c.HostConfig.NetworkMode)) {
-			s := container.Summary{ID: c.ID, Names: []string{"/" + name}, Labels: c.Config.Labels}
+			s := container.Summary{ID: c.ID, Names: []string{"/" + name}, Labels: c.Config.Labels, Created: time.Now().Unix()}
 			s.HostConfig.NetworkMode = string(c.HostConfig.NetworkMode)
 			list = append(list, s)
 		}

@@ -51,7 +51,7 @@ func (e *execution) killFromHost() bool {
 			return err == nil
 		}
 		if state.Pid != 0 {
-			err := killTree("/proc", state.Pid, execVariable+"="+e.mark)
+			err := killTree(e.docker.proc, state.Pid, execVariable+"="+e.mark)
 			return err == nil
 		}
 	}
