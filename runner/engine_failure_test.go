@@ -82,6 +82,9 @@ func TestEngineHostPaths(t *testing.T) {
 	if files, _ := os.ReadDir(root); len(files) > 0 {
 		t.Errorf("the proof left %v", files)
 	}
+	if left := r.left(t.Context()); len(left) > 0 {
+		t.Errorf("the proof left %v on the engine", left)
+	}
 	// A container that has root at another place stands for this process's own.
 	self, err := r.client.ContainerCreate(t.Context(),
 		&container.Config{Image: testImage + ":1", Cmd: []string{"true"}, Labels: map[string]string{labelInstance: r.settings.Instance, labelRunner: "true"}},
