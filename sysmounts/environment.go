@@ -16,6 +16,20 @@ type Environment struct {
 	Codespaces   bool   // GitHub Codespaces
 }
 
+// String says it in words: "linux, container, dev container".
+func (e Environment) String() string {
+	words := []string{e.OS}
+	for _, s := range []struct {
+		so   bool
+		word string
+	}{{e.Container, "container"}, {e.WSL, "WSL"}, {e.DevContainer, "dev container"}, {e.Codespaces, "Codespaces"}} {
+		if s.so {
+			words = append(words, s.word)
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
 // Detect returns the environment of this process. It reads a few files of
 // /proc and the environment variables, and takes what it cannot read for
 // absent.

@@ -85,6 +85,20 @@ func TestS1_06_Detect(t *testing.T) {
 	}
 }
 
+func TestS1_06_Words(t *testing.T) {
+	for want, env := range map[string]Environment{
+		"linux":            {OS: "linux"},
+		"darwin":           {OS: "darwin"},
+		"linux, container": {OS: "linux", Container: true},
+		"linux, WSL":       {OS: "linux", WSL: true},
+		"linux, container, dev container, Codespaces": {OS: "linux", Container: true, DevContainer: true, Codespaces: true},
+	} {
+		if got := env.String(); got != want {
+			t.Errorf("String() = %q, want %q", got, want)
+		}
+	}
+}
+
 func TestS1_06_DetectHere(t *testing.T) {
 	if env := Detect(); len(For(env)) == 0 || env.Codespaces && !env.DevContainer {
 		t.Errorf("Detect() = %+v, which has no system mounts or contradicts itself", env)

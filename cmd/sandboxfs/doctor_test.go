@@ -138,7 +138,7 @@ func TestDoctorCommands(t *testing.T) {
 		{"no root directory", func(h *host) { h.sandboxRoot = dir + "/absent" }, "owner", stateFail, "no such file", "make it"},
 		{"shared", mounts(true), "propagation", stateOK, "/run is shared", ""},
 		{"private", mounts(false), "propagation", stateWarn, "/run is not shared", "mount --make-rshared /run"},
-		{"private in a container", func(h *host) { mounts(false)(h); h.inContainer = true }, "propagation", stateWarn, "not shared", "docker run -v HOSTDIR:/run/sandboxfs:rshared"},
+		{"private in a container", func(h *host) { mounts(false)(h); h.environment.Container = true }, "propagation", stateWarn, "not shared", "docker run -v HOSTDIR:/run/sandboxfs:rshared"},
 		{"nothing left", nothing, "leftovers", stateOK, "none", ""},
 		{"left", func(h *host) {
 			h.collectable = func() []garbage { return []garbage{{"container", "c1", ""}, {"network", "n1", ""}} }
@@ -179,6 +179,7 @@ func TestDoctor(t *testing.T) {
 		state  string
 		cure   string
 	}{
+		{"here", func(*host) {}, "environment", stateOK, ""},
 		{"root", func(*host) {}, "right to mount", stateOK, ""},
 		{"no device", func(h *host) { h.device += "x" }, "fuse device", stateFail, "modprobe fuse"},
 		{"no fusermount3", func(h *host) { h.findFile = func(string) (string, error) { return "", errors.New("none") } }, "fusermount3", stateFail, "apt install fuse3"},

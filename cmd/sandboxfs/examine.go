@@ -31,7 +31,7 @@ type host struct {
 
 	sandboxRoot string // SANDBOX_ROOT, or the config's
 	runtime     string // directory of private mountpoints
-	inContainer bool
+	environment sysmounts.Environment
 	engine      func() (engine, error)
 	sandbox     func(context.Context) error // makes a local one
 	collectable func() []garbage            // what gc would remove
@@ -55,7 +55,7 @@ func (a *app) thisHost(p *profile.Profile, config string) host {
 
 		sandboxRoot: o.paths.Root,
 		runtime:     runtimeDirs()[0],
-		inContainer: sysmounts.Detect().Container,
+		environment: sysmounts.Detect(),
 		engine: func() (engine, error) {
 			if err != nil {
 				return nil, err
@@ -75,6 +75,7 @@ func (a *app) thisHost(p *profile.Profile, config string) host {
 // examine runs every check, those that most often fail first.
 func examine(h host) []finding {
 	findings := []finding{
+		{Check: "environment", State: stateOK, Detail: h.environment.String()},
 		h.fuseDevice(), h.fusermount(), h.mountRight(), h.allowOther(), h.proc(),
 		kernel(), openat2(), h.inotify(), descriptors(),
 	}

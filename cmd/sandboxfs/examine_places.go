@@ -77,7 +77,7 @@ func (h host) propagation() finding {
 		f.State = stateWarn
 		f.Detail = fmt.Sprintf("%s is not shared: a container that binds the directory around a mountpoint does not see a view that is mounted anew", on.Point)
 		f.Cure = "mount --make-rshared " + on.Point
-		if h.inContainer {
+		if h.environment.Container {
 			f.Cure = fmt.Sprintf("docker run -v HOSTDIR:%s:rshared", dir)
 		}
 	}
