@@ -178,6 +178,26 @@ func TestAuditDiskFull(t *testing.T) {
 	})
 }
 
+// TestRecordsDiskFull leaves no room for the record of a view: mount goes on
+// without, run says why it cannot, and neither leaves half of one.
+func TestRecordsDiskFull(t *testing.T) {
+	w := newWorld(t)
+	disk := w.tmpfs("disk")
+	must(t, unix.Mount("", disk, "", unix.MS_REMOUNT, "size=64k"))
+	if err := os.WriteFile(disk+"/ballast", make([]byte, 1<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("filling the disk: %v", err)
+	}
+	env := []string{"XDG_RUNTIME_DIR=" + disk}
+	profile, point := w.profile(goodProfile), w.mkdir("mnt")
+	command{env: env}.run(t, executable, "mount", "--background", "--metrics", "off", profile, point)
+	command{env: env}.run(t, executable, "umount", point)
+	_, stderr, code := command{env: env}.try(executable, "run", profile, "--", "true")
+	wantComplaint(t, "run without room for a record", stderr, code, 1, "no space left")
+	if left, err := os.ReadDir(disk + "/sandboxfs"); err != nil || len(left) > 0 {
+		t.Errorf("left are %v, %v, want nothing", left, err)
+	}
+}
+
 // TestStoppedDaemon stops the daemon: whoever waits can be killed, and the rest
 // goes on with it.
 func TestStoppedDaemon(t *testing.T) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -121,9 +120,13 @@ func (r *record) write(draft string) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(text)
-	err = cmp.Or(err, unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB))
-	if err = cmp.Or(err, os.Rename(draft, r.file)); err != nil {
+	if _, err = f.Write(text); err == nil {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
+	if err == nil {
+		err = os.Rename(draft, r.file)
+	}
+	if err != nil {
 		f.Close()
 		os.Remove(draft)
 		return err
