@@ -2,6 +2,7 @@ package policy
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -79,11 +80,16 @@ func (l *Library) add(dir fs.FS, name, at string) strictyaml.Problems {
 	return problems
 }
 
+// largest is the size up to which a policy is read, in bytes.
+const largest = 16 << 20
+
 func read(dir fs.FS, name, at string) (*File, strictyaml.Problems) {
 	var problems strictyaml.Problems
 	mode, err := fs.Stat(dir, name)
 	if err == nil && !mode.Mode().IsRegular() {
 		err = errors.New("it is not a regular file")
+	} else if err == nil && mode.Size() > largest {
+		err = fmt.Errorf("it is larger than %d MiB", largest>>20)
 	}
 	var data []byte
 	if err == nil {

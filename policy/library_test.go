@@ -22,6 +22,10 @@ func TestLoadLibrary(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(two, "dir.yaml"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	writeFile(t, filepath.Join(two, "large.yaml"), good)
+	if err := os.Truncate(filepath.Join(two, "large.yaml"), 1<<40); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Symlink("nowhere", filepath.Join(two, "link.yaml")); err != nil {
 		t.Fatal(err)
 	}
@@ -34,6 +38,7 @@ func TestLoadLibrary(t *testing.T) {
 		one + `/default.yaml:1:1: the name "default" is taken by builtin/policies/default.yaml; choose another`,
 		two + `/mine.yaml:1:1: the name "mine" is taken by ` + one + `/mine.yaml; choose another`,
 		two + `/dir.yaml: the policy cannot be read: it is not a regular file`,
+		two + `/large.yaml: the policy cannot be read: it is larger than 16 MiB`,
 		two + `/link.yaml: the policy cannot be read: no such file or directory`,
 		`/nonexistent: the directory of policies cannot be read: no such file or directory`,
 	} {
@@ -41,8 +46,8 @@ func TestLoadLibrary(t *testing.T) {
 			t.Errorf("LoadLibrary lacks the problem\n%s", want)
 		}
 	}
-	if len(problems) != 6 {
-		t.Errorf("LoadLibrary found %d problems, want 6:\n%v", len(problems), problems)
+	if len(problems) != 7 {
+		t.Errorf("LoadLibrary found %d problems, want 7:\n%v", len(problems), problems)
 	}
 	if f, ok := lib.File("default"); !ok || f.Path != "builtin/policies/default.yaml" {
 		t.Errorf("File(default) = %+v, %t, want the built-in one", f, ok)

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"path/filepath"
 	"slices"
 
 	"gopkg.in/yaml.v3"
@@ -45,14 +46,18 @@ type Report struct {
 // looks for everything that is wrong with it and with what it names.
 func Check(file string) Report {
 	r := Report{File: file}
-	data, problems := read(file, file)
+	at, err := filepath.Abs(file)
+	if err != nil {
+		at = file
+	}
+	data, problems := read(file, file) // once: it could be a pipe
 	if len(problems) > 0 {
 		r.Kind, r.Problems = KindUnknown, problems
 		return r
 	}
 	switch r.Kind = kindOf(data); r.Kind {
 	case KindConfig:
-		r.config(file)
+		r.config(loadConfigData(file, at, data))
 	case KindPolicy:
 		parsed, problems := policy.Parse(file, data)
 		r.Problems = problems
@@ -60,7 +65,7 @@ func Check(file string) Report {
 			r.warnings(parsed.Warnings())
 		}
 	case KindProfile:
-		p, problems := Load(file)
+		p, problems := loadData(file, at, data)
 		r.Problems = problems
 		r.build(p)
 	default:
@@ -94,9 +99,8 @@ func kindOf(data []byte) Kind {
 	return KindUnknown
 }
 
-// config checks every profile of the config in file.
-func (r *Report) config(file string) {
-	c, problems := LoadConfig(file)
+// config checks every profile of c, which was read with problems.
+func (r *Report) config(c *Config, problems strictyaml.Problems) {
 	r.Problems = problems
 	if c == nil {
 		return

@@ -64,8 +64,13 @@ func loadConfig(file, at string) (*Config, strictyaml.Problems) {
 	if len(problems) > 0 {
 		return nil, problems
 	}
+	return loadConfigData(file, at, data)
+}
+
+// loadConfigData is loadConfig of what stands in the file.
+func loadConfigData(file, at string, data []byte) (*Config, strictyaml.Problems) {
 	var d configDocument
-	problems = strictyaml.Decode(file, data, &d)
+	problems := strictyaml.Decode(file, data, &d)
 	if d.Version.Set() && d.Version.V != defaults.version {
 		problems.Add(d.Version.Pos, "version %d is not known; this release reads version %d", d.Version.V, defaults.version)
 	}

@@ -2,6 +2,8 @@ package profile
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,6 +31,14 @@ func load(file, at string) (*Profile, strictyaml.Problems) {
 	if len(problems) > 0 {
 		return nil, problems
 	}
+	return loadData(file, at, data)
+}
+
+// loadData is load of what stands in the file.
+func loadData(file, at string, data []byte) (*Profile, strictyaml.Problems) {
+	if other, ok := mistaken[kindOf(data)]; ok {
+		return nil, strictyaml.Problems{{Pos: strictyaml.Pos{File: file, Line: 1, Col: 1}, Message: other}}
+	}
 	d, problems := parse(file, data)
 	if d.Pos.Line == 0 {
 		return nil, problems
@@ -38,6 +48,12 @@ func load(file, at string) (*Profile, strictyaml.Problems) {
 	p.File = at
 	p.reread = func() (*Profile, strictyaml.Problems) { return load(file, at) }
 	return p, append(problems, more...).Sorted()
+}
+
+// mistaken says what to do with a file that is no profile but of another kind.
+var mistaken = map[Kind]string{
+	KindPolicy: "this is a policy and no profile; name it in one, as policy: NAME with its directory in policies",
+	KindConfig: "this is a config and no profile; give the name of one of its profiles, and the file with --config",
 }
 
 // Workspace returns the built-in profile workspace as if it stood in dir, which
@@ -74,13 +90,31 @@ func Find(arg, config string) (*Profile, strictyaml.Problems) {
 
 // read returns what stands at the path at, which positions call file.
 func read(file, at string) (data []byte, problems strictyaml.Problems) {
-	data, err := os.ReadFile(at)
+	data, err := content(at)
 	if errors.Is(err, unix.EISDIR) {
 		problems.Add(strictyaml.Pos{File: file}, "is a directory; name the file in it that is meant")
 	} else if err != nil {
 		problems.Add(strictyaml.Pos{File: file}, "%v", reason(err))
 	}
 	return data, problems
+}
+
+// largest is the size up to which a profile or config is read, in bytes.
+const largest = 16 << 20
+
+// content returns what the file at holds. A pipe may stand there, but nobody is
+// waited for to open its other end; nor is anything read that has no end.
+func content(at string) ([]byte, error) {
+	f, err := os.OpenFile(at, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, largest+1))
+	if len(data) > largest {
+		return nil, fmt.Errorf("holds more than %d MiB, which no profile, policy or config does", largest>>20)
+	}
+	return data, err
 }
 
 func around(dir string) surroundings {

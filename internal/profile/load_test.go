@@ -1,10 +1,15 @@
 package profile
 
 import (
+	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/sandboxfs/sandboxfs/internal/strictyaml"
 	"github.com/sandboxfs/sandboxfs/internal/vpath"
@@ -59,7 +64,7 @@ func TestFind(t *testing.T) {
 }
 
 func TestFindNothing(t *testing.T) {
-	dir := tree(t, map[string]string{"empty/": "", "c.yaml": "mount_profiles: {}\n", "list.yaml": "- a\n"})
+	dir := tree(t, map[string]string{"empty/": "", "c.yaml": "mount_profiles: {}\n", "list.yaml": "- a\n", "work.yaml": workPolicy})
 	t.Setenv("XDG_CONFIG_HOME", dir+"/empty")
 	tests := []struct{ arg, config, want string }{
 		{"absent.yaml", "", "absent.yaml: no such file or directory"},
@@ -67,6 +72,8 @@ func TestFindNothing(t *testing.T) {
 		{"absent", dir + "/c.yaml", dir + `/c.yaml: there is no profile "absent"; it has none`},
 		{"absent", dir + "/d.yaml", dir + "/d.yaml: no such file or directory"},
 		{dir + "/list.yaml", "", dir + "/list.yaml:1:1: expects keys with values, got a list"},
+		{dir + "/work.yaml", "", dir + "/work.yaml:1:1: this is a policy and no profile; name it in one, as policy: NAME with its directory in policies"},
+		{dir + "/c.yaml", "", dir + "/c.yaml:1:1: this is a config and no profile; give the name of one of its profiles, and the file with --config"},
 	}
 	for _, tt := range tests {
 		if _, problems := Find(tt.arg, tt.config); len(problems) == 0 || problems[0].Error() != tt.want {
@@ -161,6 +168,44 @@ func TestCheck(t *testing.T) {
 		if r.Kind != tt.kind || !begin(r.Problems, tt.want) {
 			t.Errorf("Check(%s) = %s with\n%v\nwant %s with %q", tt.file, r.Kind, r.Problems, tt.kind, tt.want)
 		}
+	}
+}
+
+// TestCheckOfNoFile has neither a pipe that nobody writes to, nor what has no
+// end, hold anybody up.
+func TestCheckOfNoFile(t *testing.T) {
+	dir := tree(t, map[string]string{"root/": ""})
+	if err := unix.Mkfifo(dir+"/fifo.yaml", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/dev/zero", dir+"/zero.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{"fifo.yaml": "1:1: this is no profile", "zero.yaml": " holds more than 16 MiB"} {
+		if r := Check(filepath.Join(dir, file)); r.Kind != KindUnknown || !begin(r.Problems, []string{want}) {
+			t.Errorf("Check(%s) = %s with\n%v\nwant %q", file, r.Kind, r.Problems, want)
+		}
+	}
+}
+
+// TestCheckOfPipe has each kind of file be read once, as a pipe can be.
+func TestCheckOfPipe(t *testing.T) {
+	dir := tree(t, map[string]string{"root/": ""})
+	for kind, text := range map[Kind]string{
+		KindProfile: "root: " + dir + "/root\n",
+		KindConfig:  "mount_profiles: {p: {root: " + dir + "/root}}\n",
+		KindPolicy:  strings.Replace(workPolicy, "name: work\n", "", 1),
+	} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(w, text)
+		w.Close()
+		if got := Check(fmt.Sprintf("/proc/self/fd/%d", r.Fd())); got.Kind != kind || len(got.Problems) > 0 {
+			t.Errorf("Check of a pipe = %s with %v, want a valid %s", got.Kind, got.Problems, kind)
+		}
+		r.Close()
 	}
 }
 

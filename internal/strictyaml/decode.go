@@ -165,16 +165,16 @@ func (d *decoder) structure(n node, dst reflect.Value) {
 		d.unread(n, n.at, "expects keys with values, got %s", describe(n.Node))
 		return
 	}
-	given := map[string]bool{}
+	given := map[string]*yaml.Node{}
 	d.eachKey(n.Node, func(key, value *yaml.Node) {
 		f, ok := fields.byKey[key.Value]
 		switch {
 		case !ok:
 			d.problems.Add(d.pos(key), "unknown key %s%s", quote(key.Value), suggest(key.Value, fields.keys))
-		case given[f.key]:
-			d.problems.Add(d.pos(key), "key %q is given a second time, under its other name %q", f.key, key.Value)
+		case given[f.key] != nil:
+			d.problems.Add(d.pos(key), "key %q is given already, as %q in line %d", key.Value, given[f.key].Value, given[f.key].Line)
 		default:
-			given[f.key] = true
+			given[f.key] = key
 			d.value(node{value, key.Value, d.pos(key), d.pos(value)}, f.value)
 		}
 	})

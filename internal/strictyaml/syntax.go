@@ -17,8 +17,18 @@ func (d *decoder) syntax(data []byte, err error) {
 	if strings.Contains(message, "expected alphabetic or numeric character") {
 		message += `; a value that begins with * or & needs quotes, as in "*"`
 	}
-	d.problems.Add(Pos{File: d.file, Line: brokenLine(data, err)}, "not valid YAML: %s", message)
+	line := brokenLine(data, err)
+	if tabbed(data, line) {
+		message += "; YAML is indented with spaces, never with tabs"
+	}
+	d.problems.Add(Pos{File: d.file, Line: line}, "not valid YAML: %s", message)
 	d.problems[len(d.problems)-1].unread = d.top()
+}
+
+// tabbed reports whether that line of data, the first being 1, is indented with a tab.
+func tabbed(data []byte, line int) bool {
+	lines := bytes.Split(data, []byte("\n"))
+	return line >= 1 && line <= len(lines) && bytes.HasPrefix(bytes.TrimLeft(lines[line-1], " "), []byte("\t"))
 }
 
 // brokenLine returns the first line that makes data fail with err. The line
