@@ -191,6 +191,12 @@ func TestRecordsDiskFull(t *testing.T) {
 	profile, point := w.profile(goodProfile), w.mkdir("mnt")
 	command{env: env}.run(t, executable, "mount", "--background", "--metrics", "off", profile, point)
 	command{env: env}.run(t, executable, "umount", point)
+	eventually(t, "the daemon ends", func() error {
+		if pids := daemons(w.Dir); len(pids) > 0 {
+			return fmt.Errorf("processes %v", pids)
+		}
+		return nil
+	})
 	_, stderr, code := command{env: env}.try(executable, "run", profile, "--", "true")
 	wantComplaint(t, "run without room for a record", stderr, code, 1, "no space left")
 	if left, err := os.ReadDir(disk + "/sandboxfs"); err != nil || len(left) > 0 {
