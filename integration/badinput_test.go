@@ -82,6 +82,24 @@ var badInputs = []badInput{
 	{name: "no fusermount3", env: []string{"PATH=/nonexistent"}, says: "fuse3"},
 	{name: "socket inside the view", args: func(w *world) []string { return []string{"--metrics", "off", "--socket", w.path("root/socket")} }, says: "root/socket"},
 	{name: "metrics address that is none", args: func(*world) []string { return []string{"--metrics", "here"} }, says: "here", code: 2},
+	{name: "socket in the place of a file", prepare: func(w *world) { w.write("taken", "x") }, args: func(w *world) []string {
+		return []string{"--metrics", "off", "--socket", w.path("taken")}
+	}, says: "something of that name"},
+	{name: "socket with a long name", args: func(w *world) []string {
+		return []string{"--metrics", "off", "--socket", w.path(strings.Repeat("x", 120))}
+	}, says: "too long"},
+	{name: "audit file that is a pipe without a reader", prepare: func(w *world) { must(w.t, unix.Mkfifo(w.path("fifo"), 0o600)) }, args: func(w *world) []string {
+		return []string{"--metrics", "off", "--audit", w.path("fifo")}
+	}, says: "nobody reads"},
+	{name: "audit file that is the profile", prepare: func(w *world) { must(w.t, os.Link(w.path("profile.yaml"), w.path("twin"))) }, args: func(w *world) []string {
+		return []string{"--metrics", "off", "--audit", w.path("twin")}
+	}, says: "profile itself"},
+	{name: "profile that is a pipe without a writer", prepare: func(w *world) { must(w.t, unix.Mkfifo(w.path("fifo.yaml"), 0o600)) }, target: func(w *world) (string, string) {
+		return w.path("fifo.yaml"), w.path("mnt")
+	}, says: "fifo.yaml"},
+	{name: "profile that is a policy", prepare: func(w *world) { w.policy("agent", allowAll) }, target: func(w *world) (string, string) {
+		return w.path("policies/agent.yaml"), w.path("mnt")
+	}, says: "this is a policy"},
 	{name: "audit file in no directory", args: func(w *world) []string { return []string{"--audit", w.path("absent/audit")} }, says: "absent/audit"},
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -151,6 +152,9 @@ func (o mountOptions) plan() (*plan, error) {
 // reach it, and files that the view would cover. An audit file in the view is
 // hidden.
 func (p *plan) checkFiles() error {
+	if sameFile(p.auditFile, p.profile.File) {
+		return fmt.Errorf("the audit file %s is the profile itself; choose another", p.auditFile)
+	}
 	for _, name := range []string{p.socket, p.auditFile} {
 		if name != "" && mountinfo.Within(name, p.mountpoint) {
 			return fmt.Errorf("%s would lie below the mountpoint %s, out of reach; choose another place", name, p.mountpoint)
@@ -163,6 +167,16 @@ func (p *plan) checkFiles() error {
 		return fmt.Errorf("the socket %s would lie in the view, in the source of %s; choose a place outside", p.socket, m.Target)
 	}
 	return nil
+}
+
+// sameFile reports whether both names, on the host, are there and of one file.
+func sameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
 }
 
 // files are the daemon's files that the profile does not speak of.

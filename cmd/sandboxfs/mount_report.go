@@ -78,7 +78,12 @@ func listenUnix(name string) (net.Listener, error) {
 	// is the process's, but nothing else makes files before the view is mounted.
 	defer unix.Umask(unix.Umask(0o177))
 	listener, err := net.Listen("unix", name)
-	if err != nil {
+	switch {
+	case errors.Is(err, unix.EADDRINUSE):
+		return nil, fmt.Errorf("socket %s: there is something of that name already; choose another, or remove it", name)
+	case errors.Is(err, unix.EINVAL):
+		return nil, fmt.Errorf("socket %s: the path is too long for a socket, which has room for 107 bytes; choose a shorter one", name)
+	case err != nil:
 		return nil, fmt.Errorf("socket %s: %w", name, err)
 	}
 	return listener, nil

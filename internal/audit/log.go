@@ -1,9 +1,12 @@
 package audit
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // Log is a file of JSON lines, one for each event. It only ever appends, and
@@ -71,8 +74,12 @@ func (l *Log) Close() error {
 	return l.file.Close()
 }
 
+// openAppend does not wait for somebody to read where a pipe stands.
 func openAppend(name string) (*os.File, error) {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|unix.O_NONBLOCK, 0o600)
+	if errors.Is(err, unix.ENXIO) {
+		return nil, fmt.Errorf("audit file: %s is a pipe or socket that nobody reads; start its reader first", name)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("audit file: %w", err)
 	}

@@ -41,6 +41,30 @@ func lines(t *testing.T, name string) []Event {
 	return events
 }
 
+// TestLogOfPipe has a pipe be refused as long as nobody reads it, and take events
+// then.
+func TestLogOfPipe(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "fifo")
+	if err := unix.Mkfifo(name, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenLog(name); err == nil || !strings.Contains(err.Error(), "nobody reads") {
+		t.Errorf("OpenLog of a pipe that nobody reads = %v", err)
+	}
+	r, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if err := openLog(t, name).Write(Event{Time: noon, Path: "/x"}); err != nil {
+		t.Errorf("Write to a pipe = %v", err)
+	}
+	var e Event
+	if err := json.NewDecoder(r).Decode(&e); err != nil || e.Path != "/x" {
+		t.Errorf("read from the pipe: %+v, %v", e, err)
+	}
+}
+
 func TestLogAppends(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "audit.jsonl")
 	for i := range 2 {
