@@ -49,13 +49,13 @@ func (a *app) check(files []string, asJSON bool) error {
 
 func (a *app) printReport(r profile.Report) {
 	for _, p := range r.Problems {
-		fmt.Fprintln(a.stdout, oneLine(p.Error()))
+		fmt.Fprintln(a.out, oneLine(p.Error()))
 	}
 	for _, remark := range r.Remarks {
-		fmt.Fprintln(a.stdout, oneLine(remarkLine(remark)))
+		fmt.Fprintln(a.out, oneLine(remarkLine(remark)))
 	}
 	if len(r.Problems) == 0 {
-		fmt.Fprintf(a.stdout, "%s: %s is valid\n", oneLine(r.File), r.Kind)
+		fmt.Fprintf(a.out, "%s: %s is valid\n", oneLine(r.File), r.Kind)
 	}
 }
 

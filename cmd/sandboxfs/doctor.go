@@ -36,7 +36,7 @@ func (a *app) doctorCommand() *cobra.Command {
 			"about what is missing. It exits with 1 when something is missing that mount cannot do\n" +
 			"without, or when what SANDBOX_ROOT says is wrong. With PROFILE it asks the engine and\n" +
 			"for the image that this names.",
-		Args: cobra.MaximumNArgs(1),
+		Args: wants("[PROFILE]"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			p := new(profile.Profile)
 			if len(args) > 0 {
@@ -70,7 +70,7 @@ func (a *app) doctor(findings []finding, asJSON bool) error {
 }
 
 func (a *app) printFindings(findings []finding) {
-	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	table := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	for _, f := range findings {
 		fmt.Fprintf(table, "%s\t%s\t%s\n", f.State, f.Check, oneLine(f.Detail))
 		if f.Cure != "" {

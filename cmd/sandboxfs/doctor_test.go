@@ -218,7 +218,7 @@ func TestDoctor(t *testing.T) {
 
 func TestDoctorExit(t *testing.T) {
 	var out strings.Builder
-	a := &app{stdout: &out}
+	a := &app{out: &output{Writer: &out}}
 	bad := []finding{{"fuse device", stateFail, "gone", "modprobe fuse"}}
 	if err := a.doctor(bad, false); err != status(exitFailed) {
 		t.Errorf("doctor with a failure = %v, want exit %d", err, exitFailed)

@@ -37,7 +37,7 @@ func (a *app) explainCommand() *cobra.Command {
 			if asJSON {
 				err = a.printJSON(explanationJSON(e))
 			} else {
-				printExplanation(a.stdout, e)
+				printExplanation(a.out, e)
 			}
 			if err == nil && !e.Verdict.Decision.Permits() {
 				return status(exitDenied)

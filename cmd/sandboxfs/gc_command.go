@@ -30,7 +30,7 @@ func (a *app) gcCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gc",
 		Short: "Remove what dead daemons left: mounts, containers, networks, directories",
-		Args:  cobra.NoArgs,
+		Args:  wants(),
 		RunE: func(*cobra.Command, []string) error {
 			c := newCollection(dryRun)
 			c.collect()
@@ -43,7 +43,7 @@ func (a *app) gcCommand() *cobra.Command {
 				verb = "would remove"
 			}
 			for _, g := range c.found {
-				fmt.Fprintf(a.stdout, "%s %s %s: %s\n", verb, g.Kind, oneLine(g.Name), g.Reason)
+				fmt.Fprintf(a.out, "%s %s %s: %s\n", verb, g.Kind, oneLine(g.Name), g.Reason)
 			}
 			return err
 		},

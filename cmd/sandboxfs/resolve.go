@@ -42,7 +42,7 @@ func (a *app) resolveCommand() *cobra.Command {
 			if r.ReadOnly {
 				access = "readonly"
 			}
-			_, err = fmt.Fprintf(a.stdout, "%s  mount %s  %s  policy %s\n", oneLine(r.Host), r.Mount, access, r.Policy)
+			_, err = fmt.Fprintf(a.out, "%s  mount %s  %s  policy %s\n", oneLine(r.Host), r.Mount, access, r.Policy)
 			return err
 		},
 	}

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,16 +36,36 @@ type usageError struct{ error }
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	out            *output // stdout, for what commands print
 
 	began bool // the command line was understood
 }
 
+// output remembers that something could not be written, so that a full disk does
+// not pass for success.
+type output struct {
+	io.Writer
+	err error // the first one
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	o.err = cmp.Or(o.err, err)
+	return n, err
+}
+
 // run executes one command line and returns the exit code.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, out: &output{Writer: stdout}}
 	root := a.rootCommand()
 	root.SetArgs(args)
 	cmd, err := root.ExecuteC()
+	if a.out.err != nil {
+		a.began = true // --help and --version end before that
+		if err == nil {
+			err = fmt.Errorf("not all could be printed: %w", a.out.err)
+		}
+	}
 	return a.exitCode(cmd.CommandPath(), err)
 }
 
@@ -59,8 +82,9 @@ func (a *app) rootCommand() *cobra.Command {
 		PersistentPreRun:  func(*cobra.Command, []string) { a.began = true },
 	}
 	root.SetIn(a.stdin)
-	root.SetOut(a.stdout)
+	root.SetOut(a.out)
 	root.SetErr(a.stderr)
+	root.SetHelpCommand(a.helpCommand())
 	root.AddCommand(
 		a.mountCommand(), a.umountCommand(), a.checkCommand(), a.explainCommand(),
 		a.runCommand(), a.execCommand(), a.gcCommand(), a.resolveCommand(), a.selftestCommand(), a.doctorCommand(), a.completionCommand(), a.versionCommand(),
@@ -69,17 +93,28 @@ func (a *app) rootCommand() *cobra.Command {
 }
 
 // wants checks that a command line has one argument for each of names. The last
-// one may be repeated if it ends in "…".
+// one may be repeated if it ends in "…", and left out if it is in brackets. No
+// argument is empty: it would be a variable that is not set.
 func wants(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if more := strings.HasSuffix(names[len(names)-1], "…"); len(args) == len(names) || more && len(args) > len(names) {
+		least, most := len(names), len(names)
+		switch last := strings.Join(names[max(len(names)-1, 0):], ""); {
+		case strings.HasSuffix(last, "…"):
+			most = math.MaxInt
+		case strings.HasPrefix(last, "["):
+			least--
+		}
+		if i := slices.Index(args, ""); i >= 0 && i < most {
+			return fmt.Errorf("%s: %s is empty", cmd.Name(), names[min(i, len(names)-1)])
+		}
+		if least <= len(args) && len(args) <= most {
 			return nil
 		}
 		plural := "s"
 		if len(args) == 1 {
 			plural = ""
 		}
-		return fmt.Errorf("%s wants %s, not %d argument%s", cmd.Name(), strings.Join(names, " "), len(args), plural)
+		return fmt.Errorf("%s wants %s, not %d argument%s", cmd.Name(), cmp.Or(strings.Join(names, " "), "no arguments"), len(args), plural)
 	}
 }
 
@@ -139,7 +174,7 @@ func oneLine(s string) string {
 
 // printJSON writes v to stdout, indented.
 func (a *app) printJSON(v any) error {
-	out := json.NewEncoder(a.stdout)
+	out := json.NewEncoder(a.out)
 	out.SetEscapeHTML(false)
 	out.SetIndent("", "  ")
 	return out.Encode(v)

@@ -99,6 +99,8 @@ func (o *jobOptions) check() error {
 		return usageError{fmt.Errorf("--network %q is none of off, isolated, local", o.network)}
 	case o.backend == "local" && o.image != "":
 		return usageError{errors.New("--image is for containers, and --backend local uses the programs of this host")}
+	case o.backend == "local" && o.networkName() == runner.NetworkIsolated:
+		return usageError{errors.New("--network isolated is for containers, and --backend local has off and local alone")}
 	case o.timeout < 0:
 		return usageError{fmt.Errorf("--timeout %v is negative", o.timeout)}
 	}
@@ -130,7 +132,10 @@ func (o *jobOptions) networkName() runner.Network {
 // dash, a command.
 func wantsCommand(name string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if cmd.ArgsLenAtDash() == 1 && len(args) > 1 {
+		switch {
+		case len(args) > 0 && args[0] == "":
+			return fmt.Errorf("%s: %s is empty", cmd.Name(), name)
+		case cmd.ArgsLenAtDash() == 1 && len(args) > 1:
 			return nil
 		}
 		return fmt.Errorf("%s wants %s -- CMD…, with the dashes before the command", cmd.Name(), name)

@@ -25,7 +25,7 @@ func TestRunUsage(t *testing.T) {
 		{[]string{"run", "--network", "on", "p", "--", "sh"}, `--network "on" is none of off, isolated, local`},
 		{[]string{"run", "--backend", "local", "--image", "i", "p", "--", "sh"}, "--image is for containers"},
 		{[]string{"run", "--timeout", "-1s", "p", "--", "sh"}, "--timeout -1s is negative"},
-		{[]string{"gc", "x"}, "unknown command"},
+		{[]string{"gc", "x"}, "gc wants no arguments"},
 	} {
 		code, _, stderr := cli(tt.args...)
 		if code != exitUsage || !strings.HasPrefix(stderr, "sandboxfs: "+tt.stderr) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
 )
 
 // tree makes files below a new directory and returns that; a name that ends in
@@ -70,6 +71,14 @@ func TestUsage(t *testing.T) {
 		{[]string{"mount", "p.yaml"}, exitUsage, "", "sandboxfs: mount wants PROFILE MOUNTPOINT, not 1 argument (see sandboxfs mount --help)\n"},
 		{[]string{"umount"}, exitUsage, "", "sandboxfs: umount wants MOUNTPOINT, not 0 arguments (see sandboxfs umount --help)\n"},
 		{[]string{"check"}, exitUsage, "", "sandboxfs: check wants FILE…, not 0 arguments (see sandboxfs check --help)\n"},
+		{[]string{"mount", "p.yaml", ""}, exitUsage, "", "sandboxfs: mount: MOUNTPOINT is empty (see sandboxfs mount --help)\n"},
+		{[]string{"check", "p.yaml", ""}, exitUsage, "", "sandboxfs: check: FILE… is empty (see sandboxfs check --help)\n"},
+		{[]string{"run", "", "--", "sh"}, exitUsage, "", "sandboxfs: run: PROFILE is empty (see sandboxfs run --help)\n"},
+		{[]string{"doctor", "a", "b"}, exitUsage, "", "sandboxfs: doctor wants [PROFILE], not 2 arguments (see sandboxfs doctor --help)\n"},
+		{[]string{"gc", "x"}, exitUsage, "", "sandboxfs: gc wants no arguments, not 1 argument (see sandboxfs gc --help)\n"},
+		{[]string{"help", "mount"}, exitOK, "mount serves the view", ""},
+		{[]string{"help", "frob"}, exitUsage, "", "sandboxfs: unknown command \"frob\" for \"sandboxfs\" (see sandboxfs help --help)\n"},
+		{[]string{"run", "--backend", "local", "--network", "isolated", "p", "--", "sh"}, exitUsage, "", "sandboxfs: --network isolated is for containers"},
 		{[]string{"mount", "--log-format", "xml", "p", "m"}, exitUsage, "", "sandboxfs: --log-format \"xml\" is neither text nor json (see sandboxfs mount --help)\n"},
 		{[]string{"mount", "--metrics", "", "p", "m"}, exitUsage, "", "sandboxfs: --metrics \"\" is no address such as 127.0.0.1:9464, and not off (see sandboxfs mount --help)\n"},
 		{[]string{"mount", "--metrics", "127.0.0.1:65536", "p", "m"}, exitUsage, "", "sandboxfs: --metrics \"127.0.0.1:65536\" is no address such as 127.0.0.1:9464, and not off (see sandboxfs mount --help)\n"},
@@ -83,6 +92,26 @@ func TestUsage(t *testing.T) {
 		code, stdout, stderr := cli(tt.args...)
 		if code != tt.code || !strings.HasPrefix(stdout, tt.stdout) || !strings.HasPrefix(stderr, tt.stderr) || (tt.stderr == "") != (stderr == "") {
 			t.Errorf("sandboxfs %q = %d\n%s\n%s\nwant %d\n%s\n%s", tt.args, code, stdout, stderr, tt.code, tt.stdout, tt.stderr)
+		}
+	}
+}
+
+// fullDisk takes nothing.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, unix.ENOSPC }
+
+// TestFullDisk has no command succeed whose output is lost.
+func TestFullDisk(t *testing.T) {
+	dir := tree(t, map[string]string{"root/": "", "p.yaml": "root: root\n"})
+	for _, args := range [][]string{
+		{"version"}, {"version", "--json"}, {"--help"}, {"--version"}, {"help", "mount"}, {"completion", "bash"},
+		{"check", dir + "/p.yaml"}, {"explain", dir + "/p.yaml", "read", "/x"}, {"resolve", dir + "/p.yaml", "/x"},
+	} {
+		var stderr strings.Builder
+		code := run(args, strings.NewReader(""), fullDisk{}, &stderr)
+		if code != exitFailed || strings.Count(stderr.String(), "\n") != 1 || !strings.Contains(stderr.String(), "no space left") {
+			t.Errorf("%q on a full disk = %d, %q, want %d and one line", args, code, &stderr, exitFailed)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func (a *app) selftestCommand() *cobra.Command {
 			"directories of its own, with a file wherever a rule speaks of one, and tries the known\n" +
 			"ways round each rule from another process. What PROFILE shows is not touched. It exits\n" +
 			"with 1 if one of them got through.",
-		Args: cobra.MaximumNArgs(1),
+		Args: wants("[PROFILE]"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if agent {
 				return selftest.Agent(a.stdin, a.stdout)
@@ -122,10 +122,10 @@ func (a *app) printSelftest(p *profile.Profile, rows []selftest.Row, skipped int
 			return err
 		}
 	} else {
-		printRows(a.stdout, rows)
-		fmt.Fprintf(a.stdout, "\n%d attempts on the rules of %s, %d got through\n", tried, oneLine(p.Name), through)
+		printRows(a.out, rows)
+		fmt.Fprintf(a.out, "\n%d attempts on the rules of %s, %d got through\n", tried, oneLine(p.Name), through)
 		if skipped > 0 {
-			fmt.Fprintf(a.stdout, "%d paths that the rules speak of cannot be tried: they are directories here, or a class that no sample is made of\n", skipped)
+			fmt.Fprintf(a.out, "%d paths that the rules speak of cannot be tried: they are directories here, or a class that no sample is made of\n", skipped)
 		}
 	}
 	if through > 0 {

@@ -23,13 +23,13 @@ func (a *app) versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version, the Go release and the commit",
-		Args:  cobra.NoArgs,
+		Args:  wants(),
 		RunE: func(*cobra.Command, []string) error {
 			r := thisRelease()
 			if asJSON {
 				return a.printJSON(r)
 			}
-			fmt.Fprintf(a.stdout, "sandboxfs %s (%s, commit %s)\n", r.Version, r.Go, r.Commit)
+			fmt.Fprintf(a.out, "sandboxfs %s (%s, commit %s)\n", r.Version, r.Go, r.Commit)
 			return nil
 		},
 	}
