@@ -120,7 +120,7 @@ func (l *Local) box(spec Spec, cmd Cmd) (*box, error) {
 		return nil, fmt.Errorf("%w for root, who owns much of this host even without capabilities; let owner be another user, or use containers", ErrLocal)
 	}
 	if spec.Network == NetworkIsolated {
-		return nil, fmt.Errorf("%w on the network %s, which needs a container; name an image, or choose between all of the host's network and none", ErrLocal, spec.Network)
+		return nil, fmt.Errorf("%w on the network %s, which needs a container engine and an image; choose off or local, or name an image", ErrLocal, spec.Network)
 	}
 	b := &box{spec: spec, mark: rand.Text(), dir: spec.Dir, terminal: cmd.Terminal != nil}
 	if cmd.Dir != "" {
