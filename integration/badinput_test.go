@@ -158,6 +158,22 @@ func TestUnreadableProfile(t *testing.T) {
 	wantComplaint(t, "mount of an unreadable profile", stderr, code, 1, "profile.yaml")
 }
 
+// TestUnreadableDirectories has one line tell of a directory that this user may
+// not read, and where it is: that of the policies, and a project.
+func TestUnreadableDirectories(t *testing.T) {
+	needRoot(t)
+	w := newWorld(t)
+	w.mkdir("mnt")
+	w.policy("agent", allowAll)
+	profile := w.profile("root: ./root\npolicy: agent\npolicies: [./policies]\n")
+	must(t, os.Chmod(w.path("policies"), 0o700))
+	_, stderr, code := command{dir: w.Dir, uid: 1000}.try(executable, "mount", profile, w.path("mnt"))
+	wantComplaint(t, "mount with unreadable policies", stderr, code, 1, w.path("policies")+": ")
+	must(t, os.Chmod(w.path("root"), 0o700))
+	_, stderr, code = command{dir: w.Dir, uid: 1000}.try(executable, "mount", w.path("root"), w.path("mnt"))
+	wantComplaint(t, "mount of an unreadable directory", stderr, code, 1, w.path("root")+": ")
+}
+
 // TestMetricsPort has a taken port be an error when it was asked for.
 func TestMetricsPort(t *testing.T) {
 	w := newWorld(t)

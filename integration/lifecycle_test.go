@@ -123,6 +123,10 @@ func TestUmount(t *testing.T) {
 	m := w.view(allowAll)
 	f, err := os.Open(m.Path + "/f")
 	must(t, err)
+	if os.Geteuid() == 0 {
+		_, errs, code := command{uid: 1000}.try(executable, "umount", m.Path)
+		wantComplaint(t, "umount by another user", errs, code, 1, "is a view of user 0")
+	}
 	_, errs, code := sandboxfs("umount", m.Path)
 	wantComplaint(t, "umount of a busy mount", errs, code, 1, "in use")
 	must(t, f.Close())

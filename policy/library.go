@@ -18,6 +18,7 @@ import (
 type Library struct {
 	files  map[string]*File
 	broken map[string]bool
+	unread bool // a directory, of which nobody knows what it holds
 }
 
 // LoadLibrary reads the policies of builtin, and every *.yaml and *.yml file of
@@ -47,14 +48,16 @@ func (l *Library) File(name string) (*File, bool) {
 func (l *Library) Names() []string { return slices.Sorted(maps.Keys(l.files)) }
 
 // Broken reports whether there is a file for the policy of that name which
-// cannot be used, as a problem of LoadLibrary says.
-func (l *Library) Broken(name string) bool { return l.broken[name] }
+// cannot be used, or could be in a directory that cannot be read, as a problem
+// of LoadLibrary says.
+func (l *Library) Broken(name string) bool { return l.broken[name] || l.unread }
 
 // addAll adds the policies that stand directly in dir, shown as at in positions.
 func (l *Library) addAll(dir fs.FS, at string) strictyaml.Problems {
 	var problems strictyaml.Problems
 	entries, err := fs.ReadDir(dir, ".")
 	if err != nil {
+		l.unread = true
 		problems.Add(strictyaml.Pos{File: at}, "the directory of policies cannot be read: %v", cause(err))
 	}
 	for _, e := range entries {

@@ -52,6 +52,10 @@ func TestLoadLibrary(t *testing.T) {
 	if f, ok := lib.File("default"); !ok || f.Path != "builtin/policies/default.yaml" {
 		t.Errorf("File(default) = %+v, %t, want the built-in one", f, ok)
 	}
+	if !lib.Broken("absent") {
+		t.Error("Broken(absent) with a directory that cannot be read = false, though it could be there")
+	}
+	lib, _ = LoadLibrary([]string{one, two}, builtin)
 	if _, ok := lib.File("broken"); ok || !lib.Broken("broken") || lib.Broken("mine") || lib.Broken("absent") {
 		t.Error("Broken tells a policy that cannot be used from one that is not there, or does not")
 	}

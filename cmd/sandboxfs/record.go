@@ -62,7 +62,7 @@ func runtimeDir() (string, error) {
 		}
 		return filepath.EvalSymlinks(dir)
 	}
-	return "", errors.Join(errs...)
+	return "", fmt.Errorf("%w; let XDG_RUNTIME_DIR be a directory of yours", errors.Join(errs...))
 }
 
 // ownedBy reports whether name is a directory, and no link, of that user.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"time"
 
@@ -41,6 +42,9 @@ func umount(name string) error {
 	}
 	if !m.Ours() {
 		return fmt.Errorf("%s is a mount of type %s and not one of sandboxfs; use umount", point, m.Type)
+	}
+	if uid := os.Geteuid(); uid != 0 && uid != m.UID {
+		return fmt.Errorf("%s is a view of user %d, who can unmount it, and so can root", point, m.UID)
 	}
 	unix.Chdir("/") // this process may have been called within the view
 	err = bazil.Unmount(point, false)

@@ -65,6 +65,10 @@ func Workspace(dir string) (*Profile, strictyaml.Problems) {
 		problems.Add(strictyaml.Pos{File: dir}, "%v", err)
 		return nil, problems
 	}
+	if err := unix.Faccessat(unix.AT_FDCWD, at, unix.R_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
+		problems.Add(strictyaml.Pos{File: dir}, "the directory cannot be read: %v", err)
+		return nil, problems
+	}
 	d, problems := parse(builtinWorkspace, configs.Workspace)
 	p, more := validate(withDefaults(d, "workspace"), around(at))
 	p.reread = func() (*Profile, strictyaml.Problems) { return Workspace(at) }
