@@ -202,9 +202,9 @@ func empty(d backing.Dir, name string, kind gitguard.Name) bool {
 	return err == nil
 }
 
-// guardPresent checks the file name of a directory that becomes one of git's. A
-// file that somebody has open, or that has other names, is replaced by a fresh
-// one with the bytes that were checked.
+// guardPresent checks the file name of a directory that becomes one of git's, and
+// replaces it by a fresh one with the bytes that were checked: it may be open, by
+// a name that is gone or in another view, or have names that nobody looked up.
 func (s *Server) guardPresent(c *Caller, n *node, d backing.Dir, name string, path vpath.Path, a access) syscall.Errno {
 	st, text, errno := readGit(d, name)
 	if errno != 0 {
@@ -217,9 +217,6 @@ func (s *Server) guardPresent(c *Caller, n *node, d backing.Dir, name string, pa
 	if n != nil {
 		_, known = s.child(n, name)
 	}
-	if st.Nlink == 1 && (known == nil || !s.isOpen(known)) {
-		return 0
-	}
 	held, errno := s.replaceFresh(d, name, &st, text, known)
 	if errno != 0 || n == nil {
 		held.close()
@@ -227,12 +224,6 @@ func (s *Server) guardPresent(c *Caller, n *node, d backing.Dir, name string, pa
 	}
 	s.replacedFresh(dentry{n, name}, held)
 	return 0
-}
-
-func (s *Server) isOpen(n *node) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return len(n.handles) > 0
 }
 
 // judge checks a text that is to take the place of present in the directory of

@@ -56,16 +56,12 @@ func (s *Server) Open(c *Caller, num NodeID, flags uint32, out *Opened) syscall.
 		n.opener.Store(c.Pid)
 	}
 	s.opened(n, file, flags, "", out)
-	// A reload that has come between did not see the handle, nor did a check of
-	// what git reads: the kernel would go on serving pages that it keeps.
+	// A reload that has come between did not see the handle: the kernel would go
+	// on serving pages that it keeps.
 	if s.Generation() != generation {
-		errno = s.gateOpen(c, n, flags)
-	}
-	if errno == 0 {
-		errno = s.guardOpen(c, n, flags)
-	}
-	if errno != 0 {
-		s.Release(out.Handle)
+		if errno = s.gateOpen(c, n, flags); errno != 0 {
+			s.Release(out.Handle)
+		}
 	}
 	return errno
 }
