@@ -125,6 +125,7 @@ type access struct {
 	path vpath.Path
 	to   vpath.Path // of rename and link
 
+	target string // of symlink
 	detail string // what the rule says of this very access, else ""
 }
 

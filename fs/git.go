@@ -111,6 +111,7 @@ var messages = map[gitguard.Name]string{
 }
 
 const (
+	linkMessage   = "git on the host would write through the link %s in its own directory"
 	emptyMessage  = "%s holds what git would take instructions from on the host"
 	configMessage = "git's configuration is written in no other way than git's own, a lock file renamed onto it; use git config"
 )
@@ -154,6 +155,10 @@ func (s *Server) guardArrival(c *Caller, n *node, d backing.Dir, path vpath.Path
 	}
 	if hidden := s.hiddenTree(d, path); hidden != "" {
 		return s.refuseGit(c, a, "%s", hidden)
+	}
+	c.Thread.Yield()
+	if link := linkBelow(d, path); link != "" {
+		return s.refuseGit(c, a, linkMessage, link)
 	}
 	return s.guardContents(c, n, d, path, a)
 }

@@ -126,6 +126,9 @@ func (s *Server) guardMovedDir(c *Caller, m *move, g *gitMove, dir vpath.Path) s
 		return errno
 	}
 	c.Thread.Yield()
+	if (gitguard.NamesGitDir(m.newName) || s.inGit(m.new)) && linkBelow(top, m.new) != "" {
+		return s.refuse(c, g.access, policy.Subtree)
+	}
 	left := subtreeLimit
 	if s.pointersMove(m) && !s.pointersHold(top, m.new, g, &left) || !s.linkedHold(top, m, g, &left) {
 		return s.refuse(c, g.access, policy.Subtree)

@@ -12,10 +12,13 @@ import (
 	"github.com/sandboxfs/sandboxfs/overlay"
 )
 
-// guardLink decides whether a symbolic link may come to stand at path: not on
-// the way to a repository's working tree. Names are held still, and so are the
-// configurations that say where working trees are.
+// guardLink decides whether a symbolic link may come to stand at path: not in a
+// directory of git, and not on the way to a repository's working tree. Names are
+// held still, and so are the configurations that say where working trees are.
 func (s *Server) guardLink(c *Caller, a access, path vpath.Path) syscall.Errno {
+	if s.gitOn(path) && a.target != linkProbe && s.inGit(path) {
+		return s.refuseGit(c, a, linkMessage, path)
+	}
 	return s.guardWays(c, a, path, func(at vpath.Path, way []vpath.Path) bool {
 		folded := at.Fold()
 		return slices.ContainsFunc(way, func(p vpath.Path) bool { return p.Fold() == folded })

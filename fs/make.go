@@ -52,7 +52,7 @@ const maxPath = 64 << 10
 // Mkdir makes a directory.
 func (s *Server) Mkdir(c *Caller, parent NodeID, name string, mode uint32, out *Entry) syscall.Errno {
 	mode &= 07777 // mkdirat(2) drops set-uid itself
-	return s.make(c, parent, name, policy.Mkdir, out, func(d *dirRef) error { return d.MkdirAt(name, mode) })
+	return s.make(c, parent, name, access{op: policy.Mkdir}, out, func(d *dirRef) error { return d.MkdirAt(name, mode) })
 }
 
 // Mknod makes a regular file, a FIFO or a socket; never a device.
@@ -70,7 +70,7 @@ func (s *Server) Mknod(c *Caller, parent NodeID, name string, mode uint32, out *
 		op = policy.Create
 	}
 	mode &= noSetuid
-	return s.make(c, parent, name, op, out, func(d *dirRef) error { return d.MknodAt(name, mode) })
+	return s.make(c, parent, name, access{op: op}, out, func(d *dirRef) error { return d.MknodAt(name, mode) })
 }
 
 // Symlink makes a symbolic link.
@@ -86,23 +86,24 @@ func (s *Server) Symlink(c *Caller, parent NodeID, name, target string, out *Ent
 	if gitguard.LinksToGit(target) && s.gitOn(path) {
 		return s.refuseGit(c, access{op: policy.Symlink, path: path}, "%s leads into a directory of git", path)
 	}
-	return s.make(c, parent, name, policy.Symlink, out, func(d *dirRef) error { return d.SymlinkAt(target, name) })
+	return s.make(c, parent, name, access{op: policy.Symlink, target: target}, out, func(d *dirRef) error { return d.SymlinkAt(target, name) })
 }
 
-// make decides, lets act make the name in the backing for the caller, and
+// make decides a.op, lets act make the name in the backing for the caller, and
 // answers with its node.
-func (s *Server) make(c *Caller, parent NodeID, name string, op policy.Op, out *Entry, act func(*dirRef) error) syscall.Errno {
+func (s *Server) make(c *Caller, parent NodeID, name string, a access, out *Entry, act func(*dirRef) error) syscall.Errno {
 	defer s.hold(name)()
-	dir, path, errno := s.vacant(c, parent, name, op)
+	dir, path, errno := s.vacant(c, parent, name, a.op)
 	if errno != 0 {
 		return errno
 	}
+	a.path = path
 	d, errno := s.openDir(dir)
 	if errno != 0 {
 		return errno
 	}
 	defer d.release()
-	if errno := s.guardMake(c, dir, d, name, access{op: op, path: path}); errno != 0 {
+	if errno := s.guardMake(c, dir, d, name, a); errno != 0 {
 		return errno
 	}
 	if errno := s.as(c, dir, d, func() error { return act(d) }); errno != 0 {

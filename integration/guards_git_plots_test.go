@@ -27,6 +27,13 @@ true
 // checkoutHook is a checkout of that branch on the host, and its work.
 const checkoutHook = "(cd sub; git checkout -q evil)\n" + hostWork
 
+// hostCommit is a commit on the host with an editor, and what follows it.
+const hostCommit = "(cd sub; GIT_EDITOR=true git commit -q --allow-empty)\n" + hostWork
+
+// writing builds a repository where the host's next commit has a configuration
+// for its message.
+const writing = `git init -q up; git init -q --separate-git-dir=d sub; echo "gitdir: ../d" > sub/.git; git -C sub commit -q --allow-empty -m x; rm d/COMMIT_EDITMSG; printf "$FSMONITOR" > d/MERGE_MSG; `
+
 // gitPlots are attacks that want something else of the host than hostWork, or of
 // which the pieces come from several directions.
 var gitPlots = []struct{ name, script, host string }{
@@ -44,6 +51,10 @@ var gitPlots = []struct{ name, script, host string }{
 	{"a working tree behind a link that is renamed", leadingAway + `ln -s ../r/.git/hooks w/b/x; mv w/b/x w/hooks`, checkoutHook},
 	{"a working tree behind two links", leadingAway + `ln -s r/.git l; ln -s ../l/hooks w/hooks`, checkoutHook},
 	{"a working tree upwards from a link", leadingAway + `git config -f w/b/config core.worktree ../l/../hooks; mkdir r/.git/d; ln -s ../r/.git/d w/l`, checkoutHook},
+	{"a link from the message to the config", writing + `ln -s config d/COMMIT_EDITMSG`, hostCommit},
+	{"a link from the message to the config, renamed", writing + `ln -s config l; mv l d/COMMIT_EDITMSG`, hostCommit},
+	{"a link from the message to the config, linked", writing + `ln -s config l; ln -P l d/COMMIT_EDITMSG`, hostCommit},
+	{"a link from the message to the config, first", writing + `mv d/objects o; mv d/refs r; ln -s config d/COMMIT_EDITMSG; mv r d/refs; mv o d/objects`, hostCommit},
 	{"a pointer emptied, moved up and written anew", `mkdir -p deep/er; echo "gitdir: ../../out/.git" > deep/er/.git; exec 9> deep/er/.git; mv deep/er sub; echo "gitdir: ../../out/.git" >&9`, hostWork},
 }
 

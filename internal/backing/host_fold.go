@@ -117,6 +117,16 @@ func (d *hostDir) folds(fd int) bool {
 	return known == 2
 }
 
+// Folds is folds for whoever has no descriptor at hand. A closed directory may.
+func (d *hostDir) Folds() bool {
+	folds := true
+	d.use(func(fd int) error {
+		folds = d.folds(fd)
+		return nil
+	})
+	return folds
+}
+
 // hasFlag reports whether the directory has the flag, or nobody lets us see.
 func hasFlag(fd int) bool {
 	open, err := reopen(fd, unix.O_RDONLY|unix.O_DIRECTORY)

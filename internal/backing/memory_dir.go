@@ -109,6 +109,9 @@ func (d *memDir) ReadDir() (list []Dirent, err error) {
 	return list, err
 }
 
+// Folds reports that names are told apart byte by byte.
+func (d *memDir) Folds() bool { return false }
+
 // Sync does nothing.
 func (d *memDir) Sync() error { return d.do("Sync", "", func() error { return nil }) }
 

@@ -76,6 +76,7 @@ type Dir interface {
 	RmdirAt(name string) error
 	RenameAt(name string, to Dir, newName string) error
 	ReadDir() ([]Dirent, error) // the whole listing, read afresh
+	Folds() bool                // it may have a file under a name that it does not list
 	Sync() error
 	Statfs() (StatFS, error)
 }

@@ -34,6 +34,9 @@ var names = map[string]Name{
 // the same: git finds it there.
 func NameOf(name string) Name { return names[vpath.Fold(name)] }
 
+// MarkNames are the names of which git wants some in a directory of its own.
+var MarkNames = []string{"HEAD", "objects", "refs", "commondir"}
+
 // Marks reports whether the arrival of the name can turn a directory into one of
 // git.
 func (n Name) Marks() bool { return n == Head || n == Objects || n == Refs || n == CommonDir }

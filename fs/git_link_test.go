@@ -1,0 +1,107 @@
+package fs
+
+import (
+	"path"
+	"syscall"
+	"testing"
+
+	"github.com/sandboxfs/sandboxfs/internal/backing"
+	"github.com/sandboxfs/sandboxfs/overlay"
+	"github.com/sandboxfs/sandboxfs/policy"
+)
+
+// TestGitLinkInside: no link comes to be in a directory of git, by which git on
+// the host would write to another file. X-03, X-09.
+func TestGitLinkInside(t *testing.T) {
+	for _, c := range []struct {
+		call, from, to string
+		want           syscall.Errno
+	}{
+		{"symlink", "config", "/.git/COMMIT_EDITMSG", syscall.EACCES},
+		{"symlink", "/tmp/x", "/.git/logs/HEAD", syscall.EACCES},
+		{"symlink", "x", "/y.git/deep/l", syscall.EACCES},
+		{"symlink", "config", "/bare/COMMIT_EDITMSG", syscall.EACCES},
+		{"symlink", "../config", "/bare/logs/HEAD", syscall.EACCES},
+		{"symlink", "config", "/plain/COMMIT_EDITMSG", 0},
+		{"symlink", "testing", "/.git/tXXXXXX", 0},
+		{"symlink", "testing", "/bare/logs/t", 0},
+		{"symlink", "./testing", "/.git/tXXXXXX", syscall.EACCES},
+		{"rename", "/l", "/.git/COMMIT_EDITMSG", syscall.EACCES},
+		{"rename", "/l", "/bare/logs/HEAD", syscall.EACCES},
+		{"rename", "/l", "/plain/l", 0},
+		{"link", "/l", "/.git/COMMIT_EDITMSG", syscall.EACCES},
+		{"link", "/l", "/bare/logs/HEAD", syscall.EACCES},
+		{"link", "/l", "/plain/l", 0},
+		{"rename", "/d", "/.git/d", syscall.EXDEV},
+		{"rename", "/d", "/bare/logs/d", syscall.EXDEV},
+		{"rename", "/d", "/d.git", syscall.EXDEV},
+		{"rename", "/d", "/plain/d", 0},
+		{"rename", "/plain", "/bare/plain", 0},
+		{"rename", "/half/o", "/half/objects", syscall.EACCES},
+		{"mkdir", "", "/half/objects", syscall.EACCES},
+		{"mkdir", "", "/half/other", 0},
+	} {
+		w := gitWorld(t, "l>config", "d/", "d/e/", "d/e/l>x", "plain/", "y.git/", "y.git/deep/", "half/", "half/HEAD", "half/o/", "half/logs/", "half/logs/HEAD>../config")
+		w.fillUp(t, ".git", "bare")
+		w.fill(t, ".git/logs/", "bare/logs/")
+		if got := w.come(t, c.call, c.from, c.to); got != c.want {
+			t.Errorf("%s of %q to %s = %v, want %v", c.call, c.from, c.to, got, c.want)
+		}
+	}
+}
+
+// come brings a link, or a directory, to a name.
+func (w *world) come(t *testing.T, call, from, to string) syscall.Errno {
+	t.Helper()
+	switch dir := w.at(t, path.Dir(to)); call {
+	case "symlink":
+		return w.Symlink(caller(), dir, path.Base(to), from, new(Entry))
+	case "mkdir":
+		return w.Mkdir(caller(), dir, path.Base(to), 0o755, new(Entry))
+	}
+	return w.move(t, call, from, to)
+}
+
+// TestGitLinkInsideByAnotherMount: nor by another mount that shows a place in it.
+func TestGitLinkInsideByAnotherMount(t *testing.T) {
+	guard := policy.Builtin("git", policy.BuiltinRule{Name: "all", Paths: []string{"/**"}, Ops: policy.AllOps, Decision: policy.Allow})
+	guarded := append(layers(t, allowAll), overlay.Layer{Kind: "guard", Policy: guard})
+	tree := backing.NewMemory()
+	view := viewWith(t, overlay.Mount{Target: "/", Source: "/memory", Layers: guarded}, overlay.Mount{Target: "/logs", Source: "/memory/.git/logs", Layers: guarded})
+	w := serve(t, Config{View: view, Trees: []backing.Tree{tree, tree}})
+	w.fill(t, "l>x", "d/", "d/l>x")
+	if got := w.come(t, "symlink", "../config", "/logs/HEAD"); got != syscall.EACCES {
+		t.Errorf("symlink to /logs/HEAD = %v, want EACCES", got)
+	}
+}
+
+// TestGitLinkInsideOfAnotherSpelling: where names fold, git finds what is listed
+// in another spelling. X-12.
+func TestGitLinkInsideOfAnotherSpelling(t *testing.T) {
+	for _, folds := range []bool{false, true} {
+		w := gitWorld(t, "b/", "b/Head", "b/OBJECTS/", "b/Refs/")
+		s := w.Server
+		s.mounts["/"].tree = foldingTree{s.mounts["/"].tree, folds}
+		if got := s.inGit("/b/logs/HEAD"); got != folds {
+			t.Errorf("where names fold, %t: a place below another spelling is in a directory of git = %t", folds, got)
+		}
+	}
+}
+
+// foldingTree says of its directories whether they fold names.
+type foldingTree struct {
+	backing.Tree
+	folds bool
+}
+
+func (f foldingTree) Dir(rel string) (backing.Dir, error) {
+	d, err := f.Tree.Dir(rel)
+	return foldingDir{d, f.folds}, err
+}
+
+type foldingDir struct {
+	backing.Dir
+	folds bool
+}
+
+func (f foldingDir) Folds() bool { return f.folds }
