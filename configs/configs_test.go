@@ -138,6 +138,50 @@ func TestGuards(t *testing.T) {
 	}
 }
 
+// TestGuardsKeepLinksOffTheWay: no directory on the way to what a pack keeps can
+// be a link to another one, where the pack keeps nothing..
+func TestGuardsKeepLinksOffTheWay(t *testing.T) {
+	free := map[string]bool{
+		"/w/library": true, // is there in every home of a Mac; elsewhere it is a name like others
+	}
+	for _, pack := range configs.Packs {
+		layers := compiled(t, configs.Guard(pack))
+		for _, r := range layers[0].Rules {
+			if r.Decision.Permits() {
+				continue
+			}
+			for _, glob := range alternatives(r.Paths) {
+				names := strings.Split(strings.TrimPrefix(strings.ReplaceAll(glob, "*", "x"), "/xx/"), "/")
+				for i := 1; i < len(names); i++ {
+					way := vpath.Path("/w/" + strings.Join(names[:i], "/"))
+					if strings.HasSuffix(names[0], ".git") || free[string(way)] {
+						continue // in a directory of git, package fs refuses links
+					}
+					if v := policy.Decide(layers, way, policy.Symlink); v.Decision != policy.Deny {
+						t.Errorf("guard %s: for %s, a link at %s is %s by %s", pack, glob, way, v.Decision, v.Rule.Name)
+					}
+				}
+			}
+		}
+	}
+}
+
+// alternatives are globs with their braces expanded.
+func alternatives(globs []string) (plain []string) {
+	for _, glob := range globs {
+		end := strings.IndexByte(glob, '}')
+		if end < 0 {
+			plain = append(plain, glob)
+			continue
+		}
+		start := strings.LastIndexByte(glob[:end], '{')
+		for a := range strings.SplitSeq(glob[start+1:end], ",") {
+			plain = append(plain, alternatives([]string{glob[:start] + a + glob[end+1:]})...)
+		}
+	}
+	return plain
+}
+
 // TestGuardsOnlyTakeAway has every pack end in a rule that allows the rest: a
 // guard is laid over all mounts.
 func TestGuardsOnlyTakeAway(t *testing.T) {

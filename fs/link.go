@@ -45,6 +45,12 @@ func (s *Server) linkMayStand(n *node, path vpath.Path) bool {
 	return errno == syscall.EINVAL || errno == 0 && s.linkStays(path, target)
 }
 
+// isLink reports whether a file is a symbolic link, or cannot be told from one.
+func (s *Server) isLink(n *node) bool {
+	_, errno := s.readlink(n)
+	return errno != syscall.EINVAL
+}
+
 func (s *Server) readlink(n *node) (string, syscall.Errno) {
 	var target string
 	errno := s.atName(n, func(d *dirRef, name string) error {

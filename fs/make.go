@@ -182,6 +182,11 @@ func (s *Server) gateFurtherName(c *Caller, dir, n *node, a access) syscall.Errn
 	if dir.mount == nil || s.mountAt(view, a.path) != s.mountAt(view, a.to) {
 		return s.refuse(c, a, policy.CrossMount)
 	}
+	if s.isLink(n) {
+		if errno := s.gateName(c, dir, a.to, policy.Symlink); errno != 0 {
+			return errno
+		}
+	}
 	if !s.linkMayStand(n, a.to) {
 		return s.refuse(c, a, policy.SymlinkEscape)
 	}
@@ -197,7 +202,7 @@ func (s *Server) guardFurtherName(c *Caller, dir, n *node, d *dirRef, name strin
 	if errno := s.guardMake(c, dir, d, name, a); errno != 0 {
 		return errno
 	}
-	if _, errno := s.readlink(n); errno != syscall.EINVAL {
+	if s.isLink(n) {
 		if errno := s.guardLink(c, a, a.to); errno != 0 {
 			return errno
 		}

@@ -110,6 +110,11 @@ func (s *Server) gateRename(c *Caller, m *move) syscall.Errno {
 	if target != nil && target.id == f.id {
 		return 0
 	}
+	if m.isLink {
+		if errno := s.gateName(c, m.newDir, m.new, policy.Symlink); errno != 0 {
+			return errno
+		}
+	}
 	if f.kind != kindDir {
 		if !s.linkMayStand(m.node, m.new) {
 			return s.refuse(c, a, policy.SymlinkEscape)

@@ -167,3 +167,16 @@ func TestRenameOntoAnotherName(t *testing.T) {
 		t.Error("a name of the file is gone")
 	}
 }
+
+// TestLinkComesAsALink: a symbolic link that is moved, or gets a further name,
+// is one more there, and asked for as one. X-02, X-03.
+func TestLinkComesAsALink(t *testing.T) {
+	for _, call := range []string{"rename", "link"} {
+		w := newWorld(t, "files-only deny symlink /b/**", allowAll)
+		w.fill(t, "a/", "a/l>x", "a/f", "b/", "b/there", "c/")
+		want(t, w.move(t, call, "/a/l", "/b/l"), syscall.EACCES, call+" of a link")
+		w.wantEvents(t, "symlink /b/l files-only")
+		want(t, w.move(t, call, "/a/f", "/b/f"), 0, call+" of a file")
+		want(t, w.move(t, call, "/a/l", "/c/l"), 0, call+" of a link to elsewhere")
+	}
+}

@@ -78,6 +78,33 @@ func TestX09_HooksUnderAudit(t *testing.T) {
 	attack(t, w, v, nil, nil)
 }
 
+var _ = register("TestX09_WaysToSettings", func(string, func()) []attempt {
+	var attempts []attempt
+	for _, way := range []string{".claude", ".codex", ".github", ".config", "sub/.ssh", "sub/.config/mise", ".codeium/windsurf"} {
+		attempts = append(attempts,
+			attempt{"symlink(" + way + ")", "EACCES", symlink("prepared", way)},
+			attempt{"rename(a link, " + way + ")", "EACCES", rename("leading", way)},
+			attempt{"link(a link, " + way + ")", "EACCES|EPERM", link("leading", way)})
+	}
+	return append(attempts,
+		attempt{"rename(a directory with a link, .config)", "EXDEV", rename("with", ".config")},
+		attempt{"rename(a directory with a link, .codeium)", "EXDEV", rename("with", ".codeium")})
+})
+
+// TestX09_WaysToSettings puts a link in the place of a directory in which the
+// guards keep settings: it leads to where they keep nothing.
+func TestX09_WaysToSettings(t *testing.T) {
+	w := newWorld(t)
+	for _, f := range []string{"prepared/settings.json", "prepared/fish/config.fish", "sub/.config/file", "with/file"} {
+		w.write("root/"+f, "evil\n")
+	}
+	must(t, os.Symlink("prepared", w.path("root/leading")))
+	must(t, os.Symlink("../prepared", w.path("root/with/mise")))
+	v := w.mount(w.profile("p.yaml", "root: ./root\n"), launch{})
+	must(t, os.Mkdir(w.path("root/.codeium"), 0o777))
+	attack(t, w, v, nil, nil)
+}
+
 // TestX09_RaceWithBuilding builds a hook in a directory while that moves to
 // where hooks are guarded.
 func TestX09_RaceWithBuilding(t *testing.T) {
