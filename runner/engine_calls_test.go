@@ -77,7 +77,7 @@ func TestEngineCalls(t *testing.T) {
 	first := count.take()
 	run()
 	again := count.take()
-	inspect := []string{"GET /images/" + testImage + ":1/json", "GET /containers//json"}
+	inspect := []string{"GET /images/" + testImage + ":" + testTag + "/json", "GET /containers//json"}
 	execute := []string{"POST /containers//exec", "POST /exec//start", "GET /exec//json"}
 	for _, tt := range []struct {
 		what      string

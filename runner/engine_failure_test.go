@@ -87,7 +87,7 @@ func TestEngineHostPaths(t *testing.T) {
 	}
 	// A container that has root at another place stands for this process's own.
 	self, err := r.client.ContainerCreate(t.Context(),
-		&container.Config{Image: testImage + ":1", Cmd: []string{"true"}, Labels: map[string]string{labelInstance: r.settings.Instance, labelRunner: "true"}},
+		&container.Config{Image: testImage + ":" + testTag, Cmd: []string{"true"}, Labels: map[string]string{labelInstance: r.settings.Instance, labelRunner: "true"}},
 		&container.HostConfig{Mounts: []mount.Mount{{Type: mount.TypeBind, Source: other, Target: "/elsewhere"}}}, nil, nil, "")
 	if err != nil {
 		t.Fatal(err)

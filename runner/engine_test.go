@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -24,6 +25,9 @@ import (
 // socket leads to, with an image made of busybox, and leave nothing there.
 
 const testImage = "sandboxfs-runner-test"
+
+// testTag is this run's own: another one may end, and take its image away.
+var testTag = fmt.Sprint(os.Getpid())
 
 // engineClient returns a client of the engine, or skips the test.
 func engineClient(t *testing.T) *client.Client {
@@ -47,7 +51,7 @@ func engineClient(t *testing.T) *client.Client {
 // importImage makes the image, once: its name stays until the last test.
 func importImage(t *testing.T, c *client.Client, busybox string) {
 	t.Helper()
-	if _, err := c.ImageInspect(t.Context(), testImage+":1"); err == nil {
+	if _, err := c.ImageInspect(t.Context(), testImage+":"+testTag); err == nil {
 		return
 	}
 	binary, err := os.ReadFile(busybox)
@@ -78,7 +82,7 @@ func importImage(t *testing.T, c *client.Client, busybox string) {
 	put(tar.Header{Name: "var/run", Typeflag: tar.TypeSymlink, Linkname: "/run"}, nil)
 	w.Close()
 	source := image.ImportSource{Source: &archive, SourceName: "-"}
-	out, err := c.ImageImport(t.Context(), source, testImage+":1", image.ImportOptions{})
+	out, err := c.ImageImport(t.Context(), source, testImage+":"+testTag, image.ImportOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +104,7 @@ func newRig(t *testing.T, change func(*Settings)) *rig {
 	t.Helper()
 	c := engineClient(t)
 	s := Settings{
-		Image: testImage, Tag: "1", Instance: t.Name() + t.TempDir(), StateDir: t.TempDir(),
+		Image: testImage, Tag: testTag, Instance: t.Name() + t.TempDir(), StateDir: t.TempDir(),
 		Limits: Limits{Memory: 256 << 20, Pids: 64},
 	}
 	if change != nil {
@@ -212,7 +216,7 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	if c, err := client.NewClientWithOpts(client.FromEnv, client.WithAPIVersionNegotiation()); err == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		c.ImageRemove(ctx, testImage+":1", image.RemoveOptions{PruneChildren: true})
+		c.ImageRemove(ctx, testImage+":"+testTag, image.RemoveOptions{PruneChildren: true})
 		cancel()
 		c.Close()
 	}
