@@ -12,10 +12,9 @@ import (
 
 // Container is a running container of a session.
 type Container struct {
-	ID      string
-	Name    string
-	Session string
-	Notes   []string // what is weaker here than was asked for, and what to do about it
+	ID    string
+	Name  string
+	Notes []string // what is weaker here than was asked for, and what to do about it
 
 	user string
 }
@@ -159,5 +158,5 @@ func (d *Docker) undo(name string) {
 }
 
 func (p *plan) container(id string) Container {
-	return Container{ID: id, Name: p.name, Session: p.spec.Session, Notes: p.notes, user: p.spec.User}
+	return Container{ID: id, Name: p.name, Notes: p.notes, user: p.spec.User}
 }
