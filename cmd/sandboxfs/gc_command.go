@@ -137,18 +137,22 @@ func (c *collection) mounts() {
 	me := os.Geteuid()
 	for _, m := range slices.Backward(table) {
 		if m.Ours() && (me == 0 || m.UID == me) && (!c.listed || c.died(m.Point)) && m.Dead() {
-			c.remove(garbage{"mount", m.Point, "its daemon has died"}, func() error {
-				err := bazil.Unmount(m.Point, false)
-				if errors.Is(err, unix.EBUSY) {
-					err = bazil.Unmount(m.Point, true)
-				}
-				if errors.Is(err, unix.EINVAL) { // somebody else was faster
-					err = nil
-				}
-				return err
-			})
+			c.remove(garbage{"mount", m.Point, "its daemon has died"}, func() error { return unmountDead(m.Point) })
 		}
 	}
+}
+
+// unmountDead unmounts the view of a daemon that has died, also under somebody
+// who is still in it.
+func unmountDead(point string) error {
+	err := bazil.Unmount(point, false)
+	if errors.Is(err, unix.EBUSY) {
+		err = bazil.Unmount(point, true)
+	}
+	if errors.Is(err, unix.EINVAL) { // somebody else was faster
+		return nil
+	}
+	return err
 }
 
 // died reports whether the record of a dead daemon is of a view at point.
