@@ -64,19 +64,22 @@ func (t *terminal) start(stdin io.Reader, stdout io.Writer, sizes <-chan Size) {
 		io.Copy(stdout, t.master) // ends with EIO when nobody has the slave open
 		close(t.copied)
 	}()
-	go func() {
-		for {
-			select {
-			case size, ok := <-sizes:
-				if !ok {
-					return
-				}
-				t.resize(size)
-			case <-t.closed:
+	go t.follow(sizes)
+}
+
+// follow takes over sizes, until there are no more or the terminal is closed.
+func (t *terminal) follow(sizes <-chan Size) {
+	for {
+		select {
+		case size, ok := <-sizes:
+			if !ok {
 				return
 			}
+			t.resize(size)
+		case <-t.closed:
+			return
 		}
-	}()
+	}
 }
 
 func (t *terminal) resize(s Size) {
