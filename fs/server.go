@@ -119,7 +119,8 @@ type mount struct {
 // directoryDescriptors bounds how many directories are kept open.
 const directoryDescriptors = 4096
 
-// NewServer returns a server for c.View. It takes over c.Trees: Close closes them.
+// NewServer returns a server for c.View. It takes over c.Trees, which Close
+// closes; with an error they stay the caller's.
 func NewServer(c Config) (*Server, error) {
 	mounts := c.View.Mounts()
 	if len(c.Trees) != len(mounts) {

@@ -30,7 +30,8 @@ import (
 const ImageVersion = "1"
 
 // Docker runs containers on an engine that speaks the API of Docker: Docker
-// from 20.10 on, and Podman. It is safe for use by several goroutines.
+// from 20.10 on, and Podman. It is safe for use by several goroutines, but for
+// FindHostPaths, which comes before all else.
 type Docker struct {
 	engine   engine
 	log      *slog.Logger
@@ -38,6 +39,7 @@ type Docker struct {
 	mounts   func() (mountinfo.Table, error)
 	proc     string // where processes of containers are seen, if at all
 
+	// constant after New, but for what FindHostPaths completes
 	settings  Settings
 	address   string // of the engine
 	elsewhere bool   // the engine may have other files than this process
