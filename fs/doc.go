@@ -6,10 +6,10 @@
 // The gate (gate.go) is the only caller of overlay.View.Decide, Allowed and
 // Permitted. There is no second check anywhere.
 //
-// Lock order: Server.moves, then Server.mu, then node.watch.mu, then
-// dirCache.mu. Handles have a lock of their own, which is never held while
-// another is taken. No lock but Server.moves, and of a handle that of its
-// listing and that of its flock, is held during a system call on the backing,
-// close(2) apart, or a call of the Recorder, and none during a notification to
-// the kernel.
+// Lock order: the listing or the flock of a handle, Server.moves, Server.mu, and
+// then one of node.watch.mu, dirCache.mu and those of the tables of inodes,
+// handles, listings, locks and notifications, under none of which another is
+// taken. No lock but Server.moves, and of a handle that of its listing and that
+// of its flock, is held during a system call on the backing, close(2) apart, or a
+// call of the Recorder, and none during a notification to the kernel.
 package fs
