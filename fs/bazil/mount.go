@@ -133,29 +133,35 @@ func connect(dir string, options []fuse.MountOption) (*fuse.Conn, int, error) {
 	if err != nil {
 		return nil, -1, mountError(err, said.String())
 	}
-	after, err := devices()
-	if err == nil {
-		for fd := range after {
-			if !before[fd] {
-				return own(conn, dir, fd)
-			}
-		}
-		err = errors.New("no descriptor of /dev/fuse found after mounting")
-	}
-	Unmount(dir, true)
-	return nil, -1, err
-}
-
-// own duplicates the connection's descriptor, and keeps both from children:
-// one that inherited it would keep the mount alive after the daemon's death.
-func own(conn *fuse.Conn, dir string, fd int) (*fuse.Conn, int, error) {
-	unix.CloseOnExec(fd)
-	dev, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	dev, err := duplicate(before)
 	if err != nil {
 		Unmount(dir, true)
-		return nil, -1, fmt.Errorf("duplicate the descriptor of /dev/fuse: %w", err)
+		conn.Close()
+		return nil, -1, err
 	}
 	return conn, dev, nil
+}
+
+// duplicate duplicates the descriptor of /dev/fuse that was not there before, and
+// keeps both from children: one that inherited it would keep the mount alive
+// after the daemon's death.
+func duplicate(before map[int]bool) (int, error) {
+	now, err := devices()
+	if err != nil {
+		return -1, err
+	}
+	for fd := range now {
+		if before[fd] {
+			continue
+		}
+		unix.CloseOnExec(fd)
+		dev, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			return -1, fmt.Errorf("duplicate the descriptor of /dev/fuse: %w", err)
+		}
+		return dev, nil
+	}
+	return -1, errors.New("no descriptor of /dev/fuse found after mounting")
 }
 
 // devices returns the open descriptors of /dev/fuse.
