@@ -206,8 +206,6 @@ func lives(session, stateDir string) bool {
 // collector returns a runner that removes containers of this user's commands.
 func collector(socket string) (*runner.Docker, error) {
 	s := runner.Settings{SocketPath: socket, Instance: dockerInstance()}
-	if dirs := runtimeDirs(); len(dirs) > 0 {
-		s.StateDir, _ = filepath.EvalSymlinks(dirs[0]) // where generated files are, if any
-	}
+	s.StateDir, _ = filepath.EvalSymlinks(runtimeDirs()[0]) // where generated files are, if any
 	return runner.New(s, slog.New(slog.DiscardHandler))
 }

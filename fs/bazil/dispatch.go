@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sandboxfs/sandboxfs/fs"
-	"github.com/sandboxfs/sandboxfs/internal/backing"
 	"github.com/sandboxfs/sandboxfs/metrics"
 )
 
@@ -126,7 +125,6 @@ func (w *worker) dispatchRest(c *fs.Caller, s *fs.Server, ops *operations, req f
 		w.reply(s.Removexattr(c, node, r.Name), 0)
 		return ops.removexattr
 	case *fuse.StatfsRequest:
-		var st backing.StatFS
 		st, errno := s.Statfs(c, node)
 		w.replyStatfs(errno, &st)
 		return ops.statfs
