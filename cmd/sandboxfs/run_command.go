@@ -143,7 +143,7 @@ func wantsCommand(name string) cobra.PositionalArgs {
 }
 
 // run mounts, runs and unmounts.
-func (a *app) run(o runOptions) (err error) {
+func (a *app) run(o runOptions) error {
 	unix.Umask(0) // as in mount
 	d, err := a.prepareRun(o)
 	if err != nil {
@@ -173,6 +173,12 @@ func (a *app) run(o runOptions) (err error) {
 	if addr != "" {
 		a.complain("metrics http://%s/metrics", addr)
 	}
+	return d.finish(job, signals)
+}
+
+// finish runs job on the view, which is mounted, unmounts it and says what was
+// denied. Its error is the status of the command.
+func (d *daemon) finish(job *job, signals <-chan os.Signal) error {
 	mounted := true
 	defer func() {
 		if mounted { // only a panic leads here
@@ -191,7 +197,7 @@ func (a *app) run(o runOptions) (err error) {
 		return errors.Join(err, drained)
 	}
 	if drained != nil { // the code is the command's, whoever else holds on to the view
-		a.complain("%v", drained)
+		d.app.complain("%v", drained)
 	}
 	return status(code)
 }
