@@ -17,13 +17,14 @@ import (
 const linkProbe = "testing"
 
 // inGit reports whether path is in a directory of git, however deep, by any name
-// that the view has for it.
+// that the view has for it, or makes one of git's of the directory that it is in.
 func (s *Server) inGit(path vpath.Path) bool {
 	view := s.View()
 	for _, at := range append(view.Aliases(path), path) {
-		for dir, top := at, view.Resolve(at).Mount.Target; dir != top; {
+		arriving := gitguard.NameOf(at.Base())
+		for dir, top := at, view.Resolve(at).Mount.Target; dir != top; arriving = gitguard.Other {
 			dir = dir.Dir()
-			if s.isGitPlace(dir) {
+			if s.isGitPlace(dir, arriving) {
 				return true
 			}
 		}
@@ -32,9 +33,9 @@ func (s *Server) inGit(path vpath.Path) bool {
 }
 
 // isGitPlace reports whether git takes the directory at path for its own, if
-// there is one. It does without the listing where it can: links are made by the
-// thousand below large directories.
-func (s *Server) isGitPlace(path vpath.Path) bool {
+// there is one, as if arriving were there too. It does without the listing where
+// it can: links are made by the thousand below large directories.
+func (s *Server) isGitPlace(path vpath.Path, arriving gitguard.Name) bool {
 	if gitguard.NamesGitDir(path.Base()) {
 		return true
 	}
@@ -45,9 +46,9 @@ func (s *Server) isGitPlace(path vpath.Path) bool {
 	defer d.Close()
 	if d.Folds() {
 		entries, err := d.ReadDir()
-		return listsGit(entries, gitguard.Other) || s.unlessForeign(d, err) != nil
+		return listsGit(entries, arriving) || s.unlessForeign(d, err) != nil
 	}
-	has := map[gitguard.Name]bool{}
+	has := map[gitguard.Name]bool{arriving: true}
 	for _, name := range gitguard.MarkNames {
 		if _, err := d.StatAt(name); err == nil {
 			has[gitguard.NameOf(name)] = true

@@ -39,9 +39,14 @@ func TestGitLinkInside(t *testing.T) {
 		{"rename", "/plain", "/bare/plain", 0},
 		{"rename", "/half/o", "/half/objects", syscall.EACCES},
 		{"mkdir", "", "/half/objects", syscall.EACCES},
+		{"symlink", "/tmp", "/part/objects", syscall.EACCES},
+		{"rename", "/l", "/part/objects", syscall.EACCES},
+		{"link", "/l", "/part/objects", syscall.EACCES},
+		{"symlink", "/tmp", "/part/commondir", syscall.EACCES},
+		{"symlink", "/tmp", "/part/refs", 0},
 		{"mkdir", "", "/half/other", 0},
 	} {
-		w := gitWorld(t, "l>config", "d/", "d/e/", "d/e/l>x", "plain/", "y.git/", "y.git/deep/", "half/", "half/HEAD", "half/o/", "half/logs/", "half/logs/HEAD>../config")
+		w := gitWorld(t, "l>config", "d/", "d/e/", "d/e/l>x", "plain/", "y.git/", "y.git/deep/", "part/", "part/HEAD", "half/", "half/HEAD", "half/o/", "half/logs/", "half/logs/HEAD>../config")
 		w.fillUp(t, ".git", "bare")
 		w.fill(t, ".git/logs/", "bare/logs/")
 		if got := w.come(t, c.call, c.from, c.to); got != c.want {

@@ -39,7 +39,7 @@ func TestGitRandomCalls(t *testing.T) {
 			}()
 		}
 		all.Wait()
-		if w.checkGit(t, ""); t.Failed() {
+		if w.checkGit(t, "", false); t.Failed() {
 			t.Fatalf("with seed %d", seed)
 		}
 	}
@@ -55,7 +55,7 @@ func (w *world) random(r *rand.Rand, count int) {
 	var a Attr
 	for range count {
 		name, text := pick(randomNames), []byte(pick(randomTexts))
-		switch at := dir(); r.Intn(12) {
+		switch at := dir(); r.Intn(13) {
 		case 0, 1:
 			w.Mkdir(caller(), at, name, 0o755, &e)
 		case 2, 3:
@@ -77,6 +77,10 @@ func (w *world) random(r *rand.Rand, count int) {
 			}
 		case 8, 9, 10:
 			w.Rename(caller(), at, name, dir(), pick(randomNames))
+		case 11:
+			if w.Lookup(caller(), at, name, &e) == 0 {
+				w.Forget(e.Node, 1<<20)
+			}
 		default:
 			size := uint64(r.Intn(40))
 			if w.Lookup(caller(), at, name, &e) == 0 && r.Intn(2) == 0 {
@@ -93,8 +97,9 @@ func (w *world) random(r *rand.Rand, count int) {
 	}
 }
 
-// checkGit looks through the backing for what git would take from the view.
-func (w *world) checkGit(t *testing.T, dir string) {
+// checkGit looks through the backing for what git would take from the view, or
+// write through; inside says that dir is in a directory of git.
+func (w *world) checkGit(t *testing.T, dir string, inside bool) {
 	t.Helper()
 	d, err := w.tree.Dir(dir)
 	if err != nil {
@@ -113,8 +118,11 @@ func (w *world) checkGit(t *testing.T, dir string) {
 			if kind.Closed() && guarded && !empty(d, e.Name, kind) {
 				t.Errorf("%s holds %q", at, w.list(t, at))
 			}
-			w.checkGit(t, at)
+			w.checkGit(t, at, inside || guarded)
 			continue
+		}
+		if e.Type == unix.DT_LNK && (inside || guarded) {
+			t.Errorf("%s is a link in a directory of git", at)
 		}
 		if isFresh(e.Name) {
 			t.Errorf("%s is left behind", at)
