@@ -115,6 +115,11 @@ func TestGuards(t *testing.T) {
 			create,write,rename /w/.tool-versions /w/mise.toml /w/.mise.toml /w/mise.local.toml /w/.config/mise.toml /w/.mise/config.toml: deny builtin:guard:shell
 			create,write /w/.irbrc /w/.Rprofile /w/.gdbinit: deny builtin:guard:shell
 			create,write /w/.ENVRC /w/.envrc. /w/.Bashrc /w/bashrc~1 /NODE_MODULES/.envrc: deny builtin:guard:shell
+			create,write /u/.p10k.zsh /u/.zcompdump-host-5.9 /u/.bashrc.local /u/.cargo/env /u/.config/starship.toml /w/.envrc.local: deny builtin:guard:shell
+			create,write /w/.hg/hgrc /w/.sl/config /w/.pdbrc /w/.ghci /w/jupyter_server_config.py /w/.prototools: deny builtin:guard:shell
+			create,write /w/.envrc.example /w/.hg/dirstate /w/.local/share/x /w/.cargo/config.toml /w/jupyter_notes.py: allow
+			symlink /w/.config /w/.hg /u/.SSH: deny builtin:guard:shell
+			create,mkdir,link /w/.config /w/.hg: allow everything-else
 			create,write /w/.nvmrc /w/.npmrc /w/.python-version /w/.editorconfig /w/.husky/pre-commit /w/mise/x.toml /w/library/x /w/.ssh/known_hosts: allow
 			create,write /home/u/.bash_history /w/profile /w/.env /w/node_modules/x/.profile: allow`,
 		"editors": `
@@ -122,7 +127,8 @@ func TestGuards(t *testing.T) {
 			create,write,mkdir,rename /w/.vscode /w/.vscode/tasks.json /w/.idea/workspace.xml /w/x.code-workspace /w/.dir-locals.el: deny builtin:guard:editors
 			create,write /w/.VSCode/tasks.json /w/.ıdea/x /w/.idea:x/y /w/vscode~1/tasks.json /w/.Vscode: deny builtin:guard:editors
 			create,write /w/.helix/languages.toml /w/.vim/coc-settings.json /w/x.sublime-project /w/_vimrc /u/.config/nvim/init.lua: deny builtin:guard:editors
-			create,write /w/.vscodeignore /w/vscode/x /w/node_modules/x/.vscode/settings.json: allow`,
+			create,write /w/x.suo /w/.run/all.run.xml /w/Session.vim /w/.lazy.lua /u/.emacs.desktop /u/.vscode-server/x /u/.doom.d/init.el: deny builtin:guard:editors
+			create,write /w/.run/notes.md /w/.vscode-test/x /w/.vscodeignore /w/vscode/x /w/node_modules/x/.vscode/settings.json: allow`,
 		"agents": `
 			read,list,stat /w/.claude /w/.mcp.json: allow
 			create,write,rename,link /w/.mcp.json /w/.claude/settings.local.json /w/.claude/hooks/x.sh /w/.cursor/mcp.json /w/.codex/config.toml: deny builtin:guard:agents
@@ -130,7 +136,10 @@ func TestGuards(t *testing.T) {
 			create,write,rename /w/.clinerules/hooks/x /w/.roo/mcp.json /w/.continue/config.yaml /w/.aider.conf.yml /w/opencode.json: deny builtin:guard:agents
 			create,write,rename /w/.opencode/plugin/x.ts /w/.opencode/node_modules/p/index.js /w/.amp/settings.json /w/.goose/x /w/crush.json: deny builtin:guard:agents
 			create,write,rename /w/.MCP.json /w/.Claude/settings.json /w/.cursor./mcp.json /w/.claude/Settings.local.json: deny builtin:guard:agents
-			create,write /w/.github/workflows/x.yml /w/.github/copilot-instructions.md /w/.clinerules /w/.gemini/tmp/x /w/.codex/sessions/x /w/.aider.chat.history.md: allow
+			create,write,rename /w/.claude/launch.json /w/.codex/environments/e.toml /w/.github/extensions/x.mjs /w/.github/lsp.json: deny builtin:guard:agents
+			create,write,rename /w/.grok/settings.json /w/.crush/commands/a.md /w/conductor.json /w/kilo.jsonc /w/.devin/config.json: deny builtin:guard:agents
+			symlink /w/.claude /w/.Codex /w/.github /w/.codeium/x: deny builtin:guard:agents
+			create,write /w/.crush/crush.db /w/.claude/worktrees/a/main.go /w/.github/workflows/x.yml /w/.github/copilot-instructions.md /w/.clinerules /w/.gemini/tmp/x /w/.codex/sessions/x /w/.aider.chat.history.md: allow
 			create,write,mkdir /w/.claude /w/.claude/todos/x /w/CLAUDE.md /w/AGENTS.md /w/node_modules/x/.mcp.json: allow`,
 	}
 	for _, pack := range configs.Packs {
