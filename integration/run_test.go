@@ -120,12 +120,15 @@ func TestRunExitCodes(t *testing.T) {
 // event.
 func TestRunSummary(t *testing.T) {
 	needBubblewrap(t)
-	w := newRunWorld(t, 0, rule("no-secrets", "deny", "write, create", "/**/.env"), allowAll)
-	out, errs, code := w.local("echo x > .env; echo x > .env; echo x > free; cat free", "--audit", "audit.jsonl")
-	if code != 0 || out != "x\n" || strings.Count(errs, "Permission denied") != 2 {
-		t.Errorf("run = %d\n%s%s\nwant EACCES twice and 0", code, out, errs)
+	w := newRunWorld(t, 0, rule("no-secrets", "deny", "write, create", "/**/.env"), rule("confirm", "ask", "create", "/release"), allowAll)
+	out, errs, code := w.local("echo x > .env; echo x > .env; echo x > release; echo x > free; cat free", "--audit", "audit.jsonl")
+	if code != 0 || out != "x\n" || strings.Count(errs, "Permission denied") != 3 {
+		t.Errorf("run = %d\n%s%s\nwant EACCES thrice and 0", code, out, errs)
 	}
-	for _, want := range []string{"2 denied:", "2 × no-secrets (policies/agent.yaml:4), as create /.env by sh", "to allow it: change the rule no-secrets"} {
+	for _, want := range []string{
+		"3 denied:", "2 × no-secrets (policies/agent.yaml:4), as create /.env by sh", "to allow it: change the rule no-secrets",
+		"1 × builtin:no-approver (policies/agent.yaml:5), as create /release by sh", "to allow it: change the rule confirm",
+	} {
 		if !strings.Contains(errs, want) {
 			t.Errorf("summary lacks %q:\n%s", want, errs)
 		}

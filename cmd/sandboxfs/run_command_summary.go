@@ -18,7 +18,10 @@ type tally struct {
 }
 
 // refusal is what refusals have in common that are counted together.
-type refusal struct{ rule, at, policy, decision string }
+type refusal struct {
+	rule, at, policy, decision string
+	mount                      string // of rules that are built in, as what allows it hangs on that
+}
 
 // refused is how often one rule refused, with the first time as an example.
 type refused struct {
@@ -36,7 +39,10 @@ func (t *tally) Write(e audit.Event) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	key := refusal{e.Rule, e.At, e.Policy, e.Decision}
+	key := refusal{rule: e.Rule, at: e.At, policy: e.Policy, decision: e.Decision}
+	if e.At == "" {
+		key.mount = string(e.Mount)
+	}
 	g := t.groups[key]
 	if g == nil {
 		g = &refused{refusal: key, example: e}
@@ -58,7 +64,7 @@ func (t *tally) list() (groups []refused, sum int) {
 		if a.count != b.count {
 			return b.count - a.count
 		}
-		return strings.Compare(a.rule+a.at, b.rule+b.at)
+		return strings.Compare(a.rule+a.at+a.mount, b.rule+b.at+b.mount)
 	})
 	return groups, sum
 }
@@ -100,7 +106,8 @@ func rulePlace(g refused) string {
 func (d *daemon) cureOf(e audit.Event) string {
 	if op, ok := policy.ParseOp(e.Operation); ok {
 		x := explained{Explanation: d.view.Explain(e.Path, op), dir: d.profile.Dir()}
-		if rule := x.Verdict.Rule; rule != nil && rule.Name == e.Rule && !x.Verdict.Decision.Permits() {
+		asks := x.Verdict.Decision == policy.Ask && e.Rule == policy.NoApprover.Name
+		if rule := x.Verdict.Rule; asks || rule != nil && rule.Name == e.Rule && !x.Verdict.Decision.Permits() {
 			return cure(x)
 		}
 	}

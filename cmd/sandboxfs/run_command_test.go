@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -119,12 +120,18 @@ func TestTally(t *testing.T) {
 		{Rule: "b", Path: "/2", Errno: "ENOENT", Decision: "hide"},
 		{Rule: "b", Path: "/3", Errno: "ENOENT", Decision: "hide"},
 		{Rule: "c", Path: "/4", Decision: "audit"},
+		{Rule: "b", Path: "/m/2", Mount: "/m", Errno: "ENOENT", Decision: "hide"},
+		{Rule: "a", At: "p.yaml:3", Path: "/m/1", Mount: "/m", Errno: "EACCES", Decision: "deny"},
 	} {
 		c.Write(e)
 	}
 	groups, sum := c.list()
-	if sum != 3 || len(groups) != 2 || groups[0].rule != "b" || groups[0].count != 2 || groups[0].example.Path != "/2" || rulePlace(groups[1]) != "a (p.yaml:3)" {
-		t.Errorf("list = %+v, %d, want b twice from /2, a once, and 3", groups, sum)
+	var got []string
+	for _, g := range groups {
+		got = append(got, fmt.Sprint(g.count, rulePlace(g), g.example.Path))
+	}
+	if want := []string{"2a (p.yaml:3)/1", "2b/2", "1b/m/2"}; sum != 5 || !slices.Equal(got, want) {
+		t.Errorf("list = %q, %d, want %q, 5", got, sum, want)
 	}
 }
 
