@@ -79,6 +79,9 @@ func newRecord(r record) (*record, error) {
 		return nil, err
 	}
 	r.Profile = lasting(r.Profile)
+	if r.Config, err = absolute(r.Config); err != nil {
+		return nil, err
+	}
 	r.ID = strings.ToLower(rand.Text()[:10])
 	r.Private = r.Mountpoint == ""
 	if r.Private {

@@ -139,7 +139,7 @@ func TestRecord(t *testing.T) {
 	dir := tree(t, map[string]string{"runtime/": "", "p.yaml": ""})
 	t.Setenv("XDG_RUNTIME_DIR", dir+"/runtime")
 	t.Chdir(dir)
-	r, err := newRecord(record{Profile: "p.yaml"})
+	r, err := newRecord(record{Profile: "p.yaml", Config: "conf.yaml"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestRecord(t *testing.T) {
 		}
 		return nil
 	}
-	if o := mine(); o == nil || o.dead || !o.Private || o.Profile != dir+"/p.yaml" || !ownedBy(o.Mountpoint, os.Geteuid()) {
+	if o := mine(); o == nil || o.dead || !o.Private || o.Profile != dir+"/p.yaml" || o.Config != dir+"/conf.yaml" || !ownedBy(o.Mountpoint, os.Geteuid()) {
 		t.Errorf("record of a live daemon = %+v", o)
 	}
 	r.lock.Close() // as when its process dies
