@@ -123,6 +123,19 @@ func TestRunEnabled(t *testing.T) {
 	w.left()
 }
 
+// TestRunDockerAsUser has an ordinary user be told why a container would not see
+// the view.
+func TestRunDockerAsUser(t *testing.T) {
+	needRoot(t)
+	if text, _ := os.ReadFile("/etc/fuse.conf"); strings.Contains("\n"+string(text), "\nuser_allow_other") {
+		t.Skip("user_allow_other is set in /etc/fuse.conf, so that containers see every user's views")
+	}
+	w := newRunWorld(t, 1000, allowAll)
+	_, errs, code := w.try(executable, "run", "--backend", "docker", "profile.yaml", "--", "true")
+	oneError(t, "run --backend docker of an ordinary user", errs, code, "echo user_allow_other >> /etc/fuse.conf")
+	w.left()
+}
+
 // S4-02: the config has the settings of all profiles, and each says otherwise for
 // itself.
 func TestRunConfigDocker(t *testing.T) {

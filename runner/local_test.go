@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -77,6 +78,25 @@ func TestLocalRun(t *testing.T) {
 	}
 	if text, err := os.ReadFile(dir + "/made"); err != nil || string(text) != "x\n" {
 		t.Errorf("made in the bind = %q, %v, want x", text, err)
+	}
+}
+
+// Groups that the caller is in besides its own would open its files to a command.
+func TestLocalLeavesGroups(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can join groups and leave them")
+	}
+	before, err := os.Getgroups()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Setgroups([]int{0, 4}); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Setgroups(before)
+	spec := Spec{Session: "s", Binds: []Bind{{Source: realDir(t), Target: "/work", Plain: true}}, Dir: "/work"}
+	if r, out, err := inside(t, spec, Cmd{}, "id -G"); err != nil || r.ExitCode != 0 || out != "1000\n" {
+		t.Errorf("id -G = %q, %d, %v, want 1000 alone", out, r.ExitCode, err)
 	}
 }
 
