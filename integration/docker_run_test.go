@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -84,6 +85,27 @@ func TestDockerMetrics(t *testing.T) {
 	w.write("root/go", "")
 	must(t, cmd.Wait())
 	w.left()
+}
+
+// TestDockerSignal has a signal to run end the command in its container, be told
+// by the exit code, and leave nothing.
+func TestDockerSignal(t *testing.T) {
+	w := newDockerWorld(t, allowAll)
+	for signal, code := range map[syscall.Signal]int{syscall.SIGTERM: 128 + 15, syscall.SIGINT: 128 + 2} {
+		cmd, out := w.begin(w.runArgs("trap '' TERM INT; echo up; sleep 77 & wait")...)
+		eventually(t, "the command", func() error {
+			if !strings.Contains(out.text(), "up\n") {
+				return fmt.Errorf("it printed %q", out.text())
+			}
+			return nil
+		})
+		must(t, cmd.Process.Signal(signal))
+		cmd.Wait()
+		if got := cmd.ProcessState.ExitCode(); got != code {
+			t.Errorf("run with %v = %d, want %d\n%s", signal, got, code, out.text())
+		}
+		w.left()
+	}
 }
 
 // TestDockerConversation binds a conversation's directory at /data. S3-03, S3-04.

@@ -21,6 +21,8 @@ func TestKill9(t *testing.T) {
 	defer unix.Close(fd)
 	m.kill9()
 	wantErrno(t, "open on a dead mount", open(unix.O_RDONLY)(m.Path+"/f"), unix.ENOTCONN)
+	_, errs, code := sandboxfs("exec", m.Path, "--", "true")
+	wantComplaint(t, "exec on a dead mount", errs, code, 1, "has died; clear it with: sandboxfs gc")
 	if _, errs, code := sandboxfs("umount", m.Path); code != 0 {
 		t.Fatalf("umount of a dead mount = exit %d: %s", code, errs)
 	}
