@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -284,6 +285,36 @@ func TestRunSignal(t *testing.T) {
 	cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != 9 {
 		t.Errorf("run with SIGTERM = %d, want 9 from the trap", code)
+	}
+	w.left()
+}
+
+// TestRunSignalEarly sends SIGTERM while the profile is still being read: nothing
+// is run, and nothing left.
+func TestRunSignalEarly(t *testing.T) {
+	needBubblewrap(t)
+	w := newRunWorld(t, 0, allowAll)
+	must(t, unix.Mkfifo(w.path("slow.yaml"), 0o600))
+	writer, err := os.OpenFile(w.path("slow.yaml"), os.O_RDWR, 0)
+	must(t, err)
+	defer writer.Close()
+	cmd := w.cmd(context.Background(), executable, "run", "--backend", "local", "slow.yaml", "--", "touch", "ran")
+	must(t, cmd.Start())
+	eventually(t, "the record of the view", func() error {
+		if found, _ := filepath.Glob(w.path("home/*/*.json")); len(found) == 0 {
+			return errors.New("there is none")
+		}
+		return nil
+	})
+	cmd.Process.Signal(syscall.SIGTERM)
+	_, err = writer.WriteString("version: 1\nroot: ./root\n")
+	must(t, errors.Join(err, writer.Close()))
+	cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 128+int(unix.SIGTERM) {
+		t.Errorf("run with SIGTERM while it reads its profile = %d, want %d", code, 128+int(unix.SIGTERM))
+	}
+	if _, err := os.Stat(w.path("root/ran")); err == nil {
+		t.Error("the command was run all the same")
 	}
 	w.left()
 }

@@ -56,13 +56,13 @@ func (a *app) serve(p *plan, ready *readiness) error {
 	d := a.daemon(p)
 	defer d.close()
 	d.warn()
+	signals := catch() // before there is anything that a signal could leave behind
+	defer signal.Stop(signals)
 	if r, err := newRecord(record{Mountpoint: p.mountpoint, Profile: p.options.profile, Config: p.options.config}); err == nil {
 		d.keep(r)
 	} else {
 		d.log.Warn("sandboxfs exec will not find this view", "err", err)
 	}
-	signals := catch()
-	defer signal.Stop(signals)
 
 	addr, err := d.start()
 	if err != nil {

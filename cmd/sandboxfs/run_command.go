@@ -145,12 +145,13 @@ func wantsCommand(name string) cobra.PositionalArgs {
 // run mounts, runs and unmounts.
 func (a *app) run(o runOptions) error {
 	unix.Umask(0) // as in mount
+	a.clearDead()
+	signals := catchAll() // before there is anything that a signal could leave behind
 	d, err := a.prepareRun(o)
 	if err != nil {
 		return err
 	}
 	defer d.close()
-	signals := catchAll()
 	if err := o.configure(d.profile, o.config); err != nil {
 		return err
 	}
@@ -210,7 +211,6 @@ func (d *daemon) countContainer(operation string, err error) {
 // prepareRun reads the profile and checks all that can be checked before
 // anything is mounted. What it has made goes with the daemon's close.
 func (a *app) prepareRun(o runOptions) (d *daemon, err error) {
-	a.clearDead()
 	at := o.at
 	if at != "" {
 		if at, err = filepath.Abs(at); err != nil {

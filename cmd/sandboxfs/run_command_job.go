@@ -123,6 +123,9 @@ func (j *job) run(signals <-chan os.Signal) (code int, err error) {
 	if err := endUnmounted(ctx, j.point, cancel); err != nil {
 		return 0, err
 	}
+	if sig, ok := arrived(signals); ok {
+		return 128 + int(sig), nil
+	}
 	forward := make(chan unix.Signal, 2)
 	go relay(ctx, signals, forward, cancel, j.local == nil)
 	if screen != nil {
@@ -148,6 +151,20 @@ func (j *job) run(signals <-chan os.Signal) (code int, err error) {
 		return 128 + int(killed), nil
 	}
 	return result.ExitCode, err
+}
+
+// arrived returns a signal that came before there was a command to hand it to.
+func arrived(signals <-chan os.Signal) (unix.Signal, bool) {
+	for {
+		select {
+		case s := <-signals:
+			if sig, ok := s.(syscall.Signal); ok && sig != unix.SIGUSR1 {
+				return sig, true
+			}
+		default:
+			return 0, false
+		}
+	}
 }
 
 // killedBy is why a command was ended: a signal that this process got.

@@ -44,6 +44,7 @@ func (a *app) selftestCommand() *cobra.Command {
 // selftest mounts, tries, unmounts and prints.
 func (a *app) selftest(name, config string, asJSON bool) (err error) {
 	unix.Umask(0) // as in mount
+	signals := catch()
 	r, err := newRecord(record{Profile: name, Config: config})
 	if err != nil {
 		return fmt.Errorf("no place for a mountpoint: %w", err)
@@ -72,7 +73,6 @@ func (a *app) selftest(name, config string, asJSON bool) (err error) {
 	}
 	defer ground.Close()
 	d.view = ground.View
-	signals := catch()
 	rows, err := d.try(ground, signals)
 	if err != nil {
 		return err
