@@ -106,4 +106,4 @@ say 'Unmount'
 show 'sandboxfs umount view'
 wait "$daemon"
 daemon=
-printf '\nDone. Now with a project of yours:  bin/sandboxfs mount ~/project /mnt/agent\n'
+printf '\nDone. Now with a project of yours:  bin/sandboxfs mount ~/project ~/agent\n'

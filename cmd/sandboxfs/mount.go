@@ -29,8 +29,8 @@ func (a *app) mountCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mount PROFILE MOUNTPOINT",
 		Short: "Serve the view of a profile until it is unmounted",
-		Long: "mount serves the view of PROFILE at MOUNTPOINT, an empty directory, until SIGINT or\n" +
-			"SIGTERM, and then unmounts. PROFILE is a file, a directory (shown under the built-in\n" +
+		Long: "mount serves the view of PROFILE at MOUNTPOINT, an empty directory, until SIGINT,\n" +
+			"SIGTERM or SIGHUP, and then unmounts. PROFILE is a file, a directory (shown under the built-in\n" +
 			"profile workspace), or the name of a profile in the config.\n\n" +
 			"It prints \"ready MOUNTPOINT\" once the view answers, and each refusal on stderr,\n" +
 			"once for each rule and path. SIGUSR1 opens the audit file anew.",
