@@ -23,7 +23,7 @@ func (d *Docker) prove(ctx context.Context, p HostPaths) error {
 	word := rand.Text()
 	file := filepath.Join(p.Root, ".sandboxfs-proof-"+word[:8])
 	if err := os.WriteFile(file, []byte(word), 0o600); err != nil {
-		return fmt.Errorf("sandbox_root: %w", err)
+		return fmt.Errorf("sandbox_root: %w; make it a directory that this user can write to", err)
 	}
 	defer os.Remove(file)
 	got, err := d.readThrough(ctx, p.HostRoot, filepath.Base(file))
