@@ -12,29 +12,14 @@ import (
 )
 
 // hostPaths are the two names of the directory that the container engine's host
-// shares with this process: of the environment, else of the config in file, ""
-// being the default one.
-func hostPaths(file string) (runner.HostPaths, error) {
+// shares with this process: of the environment, else of c, which may be nil.
+func hostPaths(c *profile.Config) runner.HostPaths {
 	p := runner.HostPaths{Root: os.Getenv("SANDBOX_ROOT"), HostRoot: os.Getenv("SANDBOX_HOST_PATH")}
-	if p.Root != "" {
-		return p, nil
+	if p.Root == "" && c != nil {
+		p.Root = c.SandboxRoot
+		p.HostRoot = cmp.Or(p.HostRoot, c.SandboxHostPath)
 	}
-	c, err := loadConfig(file)
-	if c == nil || err != nil {
-		return p, err
-	}
-	p.Root = c.SandboxRoot
-	p.HostRoot = cmp.Or(p.HostRoot, c.SandboxHostPath)
-	return p, nil
-}
-
-// dockerOf is the block docker of p over that of the config in file.
-func dockerOf(p *profile.Profile, file string) (*profile.Docker, error) {
-	c, err := loadConfig(file)
-	if c == nil || err != nil {
-		return p.Docker, err
-	}
-	return p.Docker.Over(c.Docker), nil
+	return p
 }
 
 // loadConfig reads the config in file, "" being the default one; nil if there is
@@ -52,8 +37,12 @@ func loadConfig(file string) (*profile.Config, error) {
 // where the engine's host has other files: in the directory that it shares. ""
 // says that there is none, or one in which others could put theirs instead.
 func sharedRuntimeDir(uid int) string {
-	p, err := hostPaths("")
-	if err != nil || p.Root == "" || !ownedBy(p.Root, uid) {
+	c, err := loadConfig("")
+	if err != nil {
+		c = nil // the environment says it all the same
+	}
+	p := hostPaths(c)
+	if p.Root == "" || !ownedBy(p.Root, uid) {
 		return ""
 	}
 	var st unix.Stat_t

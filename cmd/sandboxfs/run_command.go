@@ -114,12 +114,16 @@ func (o *jobOptions) check() error {
 }
 
 // configure takes over what p and the config in file say.
-func (o *jobOptions) configure(p *profile.Profile, file string) (err error) {
-	if o.paths, err = hostPaths(file); err != nil {
+func (o *jobOptions) configure(p *profile.Profile, file string) error {
+	c, err := loadConfig(file)
+	if err != nil {
 		return err
 	}
-	o.docker, err = dockerOf(p, file)
-	return err
+	o.paths, o.docker = hostPaths(c), p.Docker
+	if c != nil {
+		o.docker = p.Docker.Over(c.Docker)
+	}
+	return nil
 }
 
 func (o *jobOptions) networkName() runner.Network {
