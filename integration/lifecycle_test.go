@@ -143,6 +143,40 @@ func TestUmount(t *testing.T) {
 	wantComplaint(t, "umount of what is no mount", errs, code, 1, "not a mountpoint")
 }
 
+// TestMountAtOnce starts daemons on one mountpoint at the same moment: one gets it.
+func TestMountAtOnce(t *testing.T) {
+	w := newWorld(t)
+	profile, mountpoint := w.profile(goodProfile), w.mkdir("mnt")
+	t.Cleanup(func() { sweep(w.Dir) })
+	for range 5 {
+		codes := make(chan int)
+		for range 4 {
+			go func() {
+				_, _, code := sandboxfs("mount", "--background", "--metrics", "off", profile, mountpoint)
+				codes <- code
+			}()
+		}
+		ready := 0
+		for range 4 {
+			if <-codes == 0 {
+				ready++
+			}
+		}
+		if got := len(mountsBelow(mountpoint)); ready != 1 || got != 1 {
+			t.Errorf("%d of 4 daemons are ready, with %d mounts, want 1 and 1", ready, got)
+		}
+		if _, errs, code := sandboxfs("umount", mountpoint); code != 0 {
+			t.Fatalf("umount = exit %d: %s", code, errs)
+		}
+	}
+	eventually(t, "the daemons end", func() error {
+		if left := leftovers(w.Dir); len(left) > 0 {
+			return fmt.Errorf("%v", left)
+		}
+		return nil
+	})
+}
+
 // TestMountTwice has a mountpoint that is one already refused.
 func TestMountTwice(t *testing.T) {
 	w := newWorld(t)

@@ -6,10 +6,13 @@ import (
 	"os"
 	"sync"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/sandboxfs/sandboxfs/fs"
 	"github.com/sandboxfs/sandboxfs/fs/bazil"
 	"github.com/sandboxfs/sandboxfs/internal/backing"
 	"github.com/sandboxfs/sandboxfs/internal/profile"
+	"github.com/sandboxfs/sandboxfs/internal/profile/mountinfo"
 	"github.com/sandboxfs/sandboxfs/overlay"
 )
 
@@ -27,6 +30,12 @@ func (d *daemon) mountView(recorder fs.Recorder) error {
 		closeTrees(trees)
 		return err
 	}
+	claim, err := claimed(d.mountpoint)
+	if err != nil {
+		d.server.Close()
+		return err
+	}
+	defer claim.Close()
 	others := os.Geteuid() == 0 || userAllowOther(fuseConf)
 	d.mount, err = bazil.New(d.mountpoint, d.server, bazil.Options{
 		FSName: d.profile.Name, AllowOther: others, Metrics: d.metrics, Log: d.log,
@@ -48,6 +57,28 @@ func (d *daemon) mountView(recorder fs.Recorder) error {
 		d.served <- err
 	}()
 	return nil
+}
+
+// claimed keeps another daemon from mounting on point until the file that it
+// returns is closed, and fails if one has, since it was looked at first.
+func claimed(point string) (*os.File, error) {
+	f, err := os.Open(point)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+		f.Close()
+		return nil, fmt.Errorf("another daemon is about to mount on %s; choose another mountpoint", point)
+	}
+	table, err := mountinfo.Read()
+	if m, ok := table.At(point); err == nil && ok && m.Ours() {
+		err = fmt.Errorf("%s is a view already; end it with: sandboxfs umount %s", point, point)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // closeServer closes the server unless requests are under way, which happens
