@@ -150,6 +150,10 @@ func TestLookOddFiles(t *testing.T) {
 	l.want(t, 1, "a FIFO that is called a policy")
 	try(t, os.Mkdir(filepath.Join(dir, "dir.yaml"), 0o700))
 	l.want(t, 1, "a directory that is called a policy")
+	large := filepath.Join(dir, "large.yaml")
+	try(t, os.WriteFile(large, nil, 0o600))
+	try(t, os.Truncate(large, 1<<40))
+	l.want(t, 1, "a file that takes hours to read")
 	try(t, os.Symlink("loop", filepath.Join(dir, "loop")))
 	l.paths = []string{filepath.Join(dir, "loop"), "/"}
 	l.look(time.Now())
