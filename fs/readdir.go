@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"github.com/sandboxfs/sandboxfs/internal/backing"
 	"github.com/sandboxfs/sandboxfs/internal/vpath"
 	"github.com/sandboxfs/sandboxfs/overlay"
 	"github.com/sandboxfs/sandboxfs/policy"
@@ -175,7 +176,7 @@ func (s *Server) listBacking(view *overlay.View, n *node, path vpath.Path, above
 	}
 	mayHide := view.MayHide(path)
 	for _, e := range found {
-		if r := view.OwnRule(overlay.FileID{Dev: n.id.Dev, Ino: e.Ino}); r != nil && r.Decision == policy.Hide {
+		if r := ownRule(view, backing.ID{Dev: n.id.Dev, Ino: e.Ino}); r != nil && r.Decision == policy.Hide {
 			continue
 		}
 		if above[e.Name] || isFresh(e.Name) || mayHide && n.hides(view, path.Join(e.Name)) {
