@@ -118,6 +118,8 @@ func TestGuards(t *testing.T) {
 			create,write /u/.p10k.zsh /u/.zcompdump-host-5.9 /u/.bashrc.local /u/.cargo/env /u/.config/starship.toml /w/.envrc.local: deny builtin:guard:shell
 			create,write /w/.hg/hgrc /w/.sl/config /w/.pdbrc /w/.ghci /w/jupyter_server_config.py /w/.prototools: deny builtin:guard:shell
 			create,write /w/.envrc.example /w/.hg/dirstate /w/.local/share/x /w/.cargo/config.toml /w/jupyter_notes.py: allow
+			create,write /u/.ipython/profile_default/startup/00.py /u/.ipython/profile_x/ipython_config.py /u/.jupyter/custom/custom.js: deny builtin:guard:shell
+			create,write /u/.ipython/profile_default/history.sqlite /u/.jupyter/lab/workspaces/x: allow
 			symlink /w/.config /w/.hg /u/.SSH: deny builtin:guard:shell
 			create,mkdir,link /w/.config /w/.hg: allow everything-else
 			create,write /w/.nvmrc /w/.npmrc /w/.python-version /w/.editorconfig /w/.husky/pre-commit /w/mise/x.toml /w/library/x /w/.ssh/known_hosts: allow
