@@ -181,44 +181,69 @@ func (p *process) follow() {
 func (p *process) wait(ctx context.Context, signals <-chan unix.Signal) error {
 	pid := 0
 	ids := p.pid
+	var early []unix.Signal // not sent yet: nobody is there to hear them
+	sent := false           // some were, perhaps before the command was started
 	for {
+		var again <-chan time.Time
+		if len(early) > 0 {
+			again = time.After(soon)
+		}
 		select {
 		case pid = <-ids:
 			ids = nil
 		case s := <-signals:
-			p.signal(pid, s)
+			early = append(early, s)
+		case <-again:
 		case <-ctx.Done():
 			p.kill(pid)
 			return context.Cause(ctx)
 		case <-p.exited:
-			if p.failure == nil && !p.began {
+			if p.failure == nil && !p.began && !sent {
 				return fmt.Errorf("%w: bubblewrap says why, and ended with code %d", ErrLocal, p.exitCode)
 			}
 			return p.failure
 		}
+		if group := p.listeners(pid); group > 1 {
+			for _, s := range early {
+				sent = unix.Kill(-group, s) == nil || sent
+			}
+			early = nil
+		}
 	}
 }
 
-// signal sends s to the command. What comes before it runs is lost.
-func (p *process) signal(pid int, s unix.Signal) {
-	group := pid
-	if p.terminal != nil {
-		group = p.terminal.foreground()
+// soon is how long a sandbox that is being made may take for a step of it.
+const soon = 5 * time.Millisecond
+
+// listeners returns the process group that hears of signals, 0 if there is no
+// command yet. Process 1 hears none.
+func (p *process) listeners(pid int) (group int) {
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid))
+	switch {
+	case pid == 0 || err == nil && len(children) == 0:
+		return 0
+	case p.terminal != nil:
+		return p.terminal.foreground()
 	}
-	if group > 1 {
-		unix.Kill(-group, s)
-	}
+	return pid
 }
 
 // kill ends every process of the sandbox: the kernel does, when process 1 is
 // gone, before anybody hears of its end.
 func (p *process) kill(pid int) {
+	late := time.After(endWithin)
+	if pid == 0 {
+		select { // without it, process 1 could go on where nobody is its parent
+		case pid = <-p.pid:
+		case <-late:
+		}
+	}
 	if pid > 1 {
 		unix.Kill(pid, unix.SIGKILL)
 		select {
 		case <-p.exited:
 			return
-		case <-time.After(endWithin):
+		case <-late:
 		}
 	}
 	p.cmd.Process.Kill()

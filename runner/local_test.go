@@ -126,6 +126,35 @@ func TestLocalKillsTheTree(t *testing.T) {
 	}
 }
 
+// A sandbox that is only being made has its process 1 already, which goes on by
+// itself if nobody ends it.
+func TestLocalIsKilledEarly(t *testing.T) {
+	l := localRunner(t)
+	for after := time.Duration(0); after < 60*time.Millisecond; after += 2 * time.Millisecond {
+		ctx, cancel := context.WithTimeout(t.Context(), after)
+		_, err := l.Run(ctx, Spec{Session: "s"}, Cmd{Args: []string{"sleep", "61.5"}}, nil)
+		cancel()
+		if left := running(t, "61.5"); left != 0 || !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("cancelled after %v: Run = %v, %d processes are left", after, err, left)
+		}
+	}
+}
+
+// A signal that comes before the command is there to hear it is not lost.
+func TestLocalSignalEarly(t *testing.T) {
+	l := localRunner(t)
+	for after := time.Duration(0); after < 60*time.Millisecond; after += 2 * time.Millisecond {
+		for _, terminal := range []*Size{nil, {80, 24}} {
+			signals := make(chan unix.Signal, 1)
+			time.AfterFunc(after, func() { signals <- unix.SIGTERM })
+			r, err := l.Run(t.Context(), Spec{Session: "s"}, Cmd{Args: []string{"sleep", "61.75"}, Timeout: 10 * time.Second, Terminal: terminal}, signals)
+			if err != nil || r.ExitCode != 128+int(unix.SIGTERM) {
+				t.Fatalf("SIGTERM after %v with terminal %v: Run = %d, %v, want %d", after, terminal, r.ExitCode, err, 128+int(unix.SIGTERM))
+			}
+		}
+	}
+}
+
 // running counts the processes that have an argument.
 func running(t *testing.T, argument string) int {
 	t.Helper()
@@ -136,7 +165,7 @@ func running(t *testing.T, argument string) int {
 	count := 0
 	for _, e := range entries {
 		line, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline")
-		if args := strings.Split(string(line), "\x00"); args[0] == "sleep" && slices.Contains(args, argument) {
+		if slices.Contains(strings.Split(string(line), "\x00"), argument) {
 			count++
 		}
 	}
