@@ -77,7 +77,7 @@ func TestParseProblem(t *testing.T) {
 		{"empty rules", "version: 1\nfile_rules: []\n", `p.yaml:2:13: a policy needs at least one rule`},
 		{"rules of the wrong kind", "version: 1\nfile_rules: all\n", `p.yaml:2:13: file_rules: expects a list, got "all"`},
 		{"rule of the wrong kind", rules("all"), `p.yaml:3:5: file_rules: expects keys with values, got "all"`},
-		{"broken YAML", "version: 1\nfile_rules: [\n", `p.yaml:2: not valid YAML`},
+		{"broken YAML", "version: 1\nfile_rules: [\n", `p.yaml:2:1: not valid YAML`},
 		{"unquoted star", "version: 1\nfile_rules:\n  - name: x\n    operations: [*]\n", `needs quotes, as in "*"`},
 		{"empty name", rules(`{name: " ", paths: ["/x"], operations: [read], decision: deny}`), `p.yaml:3:12: the rule's name is empty`},
 		{"unprintable name", rules(`{name: "a\nb", paths: ["/x"], operations: [read], decision: deny}`), `p.yaml:3:12: the rule's name "a\nb" holds`},

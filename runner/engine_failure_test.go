@@ -23,7 +23,7 @@ func TestEngineRefusals(t *testing.T) {
 		change func(*Settings, *Spec)
 		want   string
 	}{
-		{"no image", func(s *Settings, _ *Spec) { s.Image = "nosuch" }, "docker import - nosuch:1"},
+		{"no image", func(s *Settings, _ *Spec) { s.Image = "nosuch" }, "docker import - nosuch:" + testTag},
 		{"no runtime", func(s *Settings, _ *Spec) { s.Runtime = "nosuch" }, `no runtime "nosuch"; it has`},
 		{"empty source", func(_ *Settings, s *Spec) { s.Binds[0].Source = "" }, "the source is empty"},
 		{"relative source", func(_ *Settings, s *Spec) { s.Binds[0].Source = "x" }, "not an absolute path"},

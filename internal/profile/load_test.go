@@ -159,7 +159,7 @@ func TestCheck(t *testing.T) {
 		{"zones.yaml", KindProfile, []string{"1:33: mode:", "1:74: write:", "1:86: delete:"}},
 		{"config.yaml", KindConfig, []string{"9:16: source"}},
 		{"other.yaml", KindUnknown, []string{"1:1: this is no profile"}},
-		{"notyaml.yaml", KindUnknown, []string{"1: not valid YAML"}},
+		{"notyaml.yaml", KindUnknown, []string{"1:1: not valid YAML"}},
 		{"empty.yaml", KindUnknown, []string{"1:1: this is no profile"}},
 		{"absent.yaml", KindUnknown, []string{" no such file or directory"}},
 	}

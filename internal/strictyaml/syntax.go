@@ -18,17 +18,23 @@ func (d *decoder) syntax(data []byte, err error) {
 		message += `; a value that begins with * or & needs quotes, as in "*"`
 	}
 	line := brokenLine(data, err)
-	if tabbed(data, line) {
+	first, indent := firstOf(data, line)
+	if first == '\t' {
 		message += "; YAML is indented with spaces, never with tabs"
 	}
-	d.problems.Add(Pos{File: d.file, Line: line}, "not valid YAML: %s", message)
+	d.problems.Add(Pos{File: d.file, Line: line, Col: indent + 1}, "not valid YAML: %s", message)
 	d.problems[len(d.problems)-1].unread = d.top()
 }
 
-// tabbed reports whether that line of data, the first being 1, is indented with a tab.
-func tabbed(data []byte, line int) bool {
-	lines := bytes.Split(data, []byte("\n"))
-	return line >= 1 && line <= len(lines) && bytes.HasPrefix(bytes.TrimLeft(lines[line-1], " "), []byte("\t"))
+// firstOf returns the first byte of a line of data that is no space, 0 if there is
+// none, and how many spaces stand before it. The first line is 1.
+func firstOf(data []byte, line int) (first byte, indent int) {
+	text := bytes.Split(data, []byte("\n"))[line-1]
+	rest := bytes.TrimLeft(text, " ")
+	if len(rest) > 0 {
+		first = rest[0]
+	}
+	return first, len(text) - len(rest)
 }
 
 // brokenLine returns the first line that makes data fail with err. The line
