@@ -21,29 +21,31 @@ const linkProbe = "testing"
 func (s *Server) inGit(path vpath.Path) bool {
 	view := s.View()
 	for _, at := range append(view.Aliases(path), path) {
-		arriving := gitguard.NameOf(at.Base())
-		for dir, top := at, view.Resolve(at).Mount.Target; dir != top; arriving = gitguard.Other {
-			dir = dir.Dir()
-			if s.isGitPlace(dir, arriving) {
-				return true
+		holder := at.Dir()
+		found := s.descend(at, view.Resolve(at).Mount, func(d backing.Dir, dir vpath.Path) string {
+			arriving := gitguard.Other
+			if dir == holder {
+				arriving = gitguard.NameOf(at.Base())
 			}
+			if s.isGitPlace(d, dir, arriving) {
+				return "in it"
+			}
+			return ""
+		})
+		if found != "" {
+			return true
 		}
 	}
 	return false
 }
 
-// isGitPlace reports whether git takes the directory at path for its own, if
-// there is one, as if arriving were there too. It does without the listing where
-// it can: links are made by the thousand below large directories.
-func (s *Server) isGitPlace(path vpath.Path, arriving gitguard.Name) bool {
+// isGitPlace reports whether git takes d, at path, for its own, as if arriving
+// were there too. It does without the listing where it can: links are made by the
+// thousand below large directories.
+func (s *Server) isGitPlace(d backing.Dir, path vpath.Path, arriving gitguard.Name) bool {
 	if gitguard.NamesGitDir(path.Base()) {
 		return true
 	}
-	d, err := s.dirAt(path)
-	if err != nil {
-		return !noDir(err)
-	}
-	defer d.Close()
 	if d.Folds() {
 		entries, err := d.ReadDir()
 		return listsGit(entries, arriving) || s.unlessForeign(d, err) != nil

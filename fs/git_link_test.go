@@ -2,6 +2,7 @@ package fs
 
 import (
 	"path"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -74,7 +75,7 @@ func TestGitLinkInsideByAnotherMount(t *testing.T) {
 	tree := backing.NewMemory()
 	view := viewWith(t, overlay.Mount{Target: "/", Source: "/memory", Layers: guarded}, overlay.Mount{Target: "/logs", Source: "/memory/.git/logs", Layers: guarded})
 	w := serve(t, Config{View: view, Trees: []backing.Tree{tree, tree}})
-	w.fill(t, "l>x", "d/", "d/l>x")
+	w.fill(t, ".git/", ".git/logs/")
 	if got := w.come(t, "symlink", "../config", "/logs/HEAD"); got != syscall.EACCES {
 		t.Errorf("symlink to /logs/HEAD = %v, want EACCES", got)
 	}
@@ -110,3 +111,32 @@ type foldingDir struct {
 }
 
 func (f foldingDir) Folds() bool { return f.folds }
+
+func (f foldingDir) DirAt(name string) (backing.Dir, error) {
+	d, err := f.Dir.DirAt(name)
+	return foldingDir{d, f.folds}, err
+}
+
+// TestGitLinkDeepDown: a link costs a look at each directory above it, and not
+// one at each for each of them. X-13.
+func TestGitLinkDeepDown(t *testing.T) {
+	const depth = 200
+	tree := backing.NewMemory()
+	w := gitWorldOn(t, tree)
+	path := strings.Repeat("/d", depth)
+	for i := 2; i <= len(path); i += 2 {
+		w.fill(t, path[1:i]+"/")
+	}
+	dir := w.at(t, path)
+	steps := 0
+	tree.Fail = func(op, name string) error {
+		if op == "Dir" || op == "DirAt" {
+			steps += strings.Count(name, "/") + 1
+		}
+		return nil
+	}
+	want(t, w.Symlink(caller(), dir, "l", "x", new(Entry)), 0, "symlink")
+	if steps > 10*depth {
+		t.Errorf("a link below %d directories takes %d steps down", depth, steps)
+	}
+}

@@ -16,6 +16,7 @@ import (
 // directory of git, and not on the way to a repository's working tree. Names are
 // held still, and so are the configurations that say where working trees are.
 func (s *Server) guardLink(c *Caller, a access, path vpath.Path) syscall.Errno {
+	c.Thread.Yield()
 	if s.gitOn(path) && a.target != linkProbe && s.inGit(path) {
 		return s.refuseGit(c, a, linkMessage, path)
 	}
@@ -114,15 +115,10 @@ type wayWalk struct {
 // lie on the way to: those that hold it, and those with linked worktrees at the
 // top of the mount.
 func (w *wayWalk) around(path vpath.Path, m *overlay.Mount) string {
+	why := w.s.descend(path, m, func(d backing.Dir, at vpath.Path) string { return w.below(d, at, ".git", w.gitDir) })
 	mount := w.s.mounts[m.Target]
-	if mount.tree == nil || path == m.Target {
-		return ""
-	}
-	for dir := path; dir != m.Target; {
-		dir = dir.Dir()
-		if why := w.open(mount.tree, dir.Join(".git"), m.Target, w.gitDir); why != "" {
-			return why
-		}
+	if why != "" || mount.tree == nil || path == m.Target {
+		return why
 	}
 	linked, why := w.s.linkedTops(mount)
 	for _, name := range linked {
@@ -131,6 +127,35 @@ func (w *wayWalk) around(path vpath.Path, m *overlay.Mount) string {
 		}
 	}
 	return why
+}
+
+// descend calls look for each directory from the target of the mount m down to
+// the one that holds path, until it says something, and returns that. Each is
+// opened once: a path can be thousands of names long. What cannot be looked at
+// stops it too.
+func (s *Server) descend(path vpath.Path, m *overlay.Mount, look func(backing.Dir, vpath.Path) string) string {
+	tree := s.mounts[m.Target].tree
+	if tree == nil || path == m.Target {
+		return ""
+	}
+	d, err := tree.Dir("")
+	at := m.Target
+	for _, name := range strings.Split(path.Rel(m.Target), "/") {
+		if err != nil {
+			return unlooked(at, err)
+		}
+		why := look(d, at)
+		below := at.Join(name)
+		if why != "" || below == path {
+			d.Close()
+			return why
+		}
+		above := d
+		d, err = above.DirAt(name)
+		above.Close()
+		at = below
+	}
+	return ""
 }
 
 // linked looks at the linked worktrees of the directory of git d.
