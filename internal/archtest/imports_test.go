@@ -3,6 +3,7 @@ package archtest
 import (
 	"go/ast"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,6 +129,33 @@ func TestPureStaysPure(t *testing.T) {
 	}
 	for what := range unused {
 		t.Errorf("%s: an exception that nothing needs any more", what)
+	}
+}
+
+// TestDependenciesHaveReasons has each module that go.mod asks for stand in the
+// decision that says what it is for. C-04.
+func TestDependenciesHaveReasons(t *testing.T) {
+	mod, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	decision, err := os.ReadFile("../../docs/decisions/0001-dependencies.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	for line := range strings.Lines(string(mod)) {
+		words := strings.Fields(line)
+		if len(words) != 2 || !strings.HasPrefix(words[1], "v") {
+			continue // not a module that is asked for directly
+		}
+		asked++
+		if !strings.Contains(string(decision), "`"+words[0]+"`") {
+			t.Errorf("go.mod asks for %s, and docs/decisions/0001-dependencies.md does not say what for", words[0])
+		}
+	}
+	if asked == 0 {
+		t.Error("go.mod asks for no module")
 	}
 }
 
