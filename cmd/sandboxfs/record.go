@@ -192,10 +192,13 @@ func recordID(session string) string {
 	return id
 }
 
-// records returns the records in dirs, dead ones included.
+// records returns the records of this user in dirs, dead ones included.
 func records(dirs ...string) []*record {
 	var found []*record
 	for _, dir := range dirs {
+		if !ownedBy(dir, os.Geteuid()) {
+			continue // what somebody else wrote would say what is removed
+		}
 		files, _ := filepath.Glob(filepath.Join(dir, "*.json"))
 		for _, file := range files {
 			if r := readRecord(file); r != nil && !slices.ContainsFunc(found, func(o *record) bool { return o.ID == r.ID }) {

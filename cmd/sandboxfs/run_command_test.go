@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -132,6 +133,29 @@ func TestTally(t *testing.T) {
 	}
 	if want := []string{"2a (p.yaml:3)/1", "2b/2", "1b/m/2"}; sum != 5 || !slices.Equal(got, want) {
 		t.Errorf("list = %q, %d, want %q, 5", got, sum, want)
+	}
+}
+
+// Where somebody else has put the directory of records there are none: theirs
+// would say what this user's commands are to do.
+func TestRuntimeDirOfOthers(t *testing.T) {
+	dir := tree(t, map[string]string{"other/": "", "sandboxfs": "->other"})
+	t.Setenv("XDG_RUNTIME_DIR", dir)
+	if at, err := runtimeDir(); err == nil || !strings.Contains(err.Error(), dir+"/sandboxfs is not a directory of this user") {
+		t.Errorf("runtimeDir through a link = %q, %v, want a refusal", at, err)
+	}
+	if os.Geteuid() != 0 {
+		return // only root can give a directory away
+	}
+	if err := errors.Join(os.Remove(dir+"/sandboxfs"), os.Mkdir(dir+"/sandboxfs", 0o700),
+		os.WriteFile(dir+"/sandboxfs/a.json", []byte(`{"id": "a", "mountpoint": "/mnt"}`), 0o600), os.Chown(dir+"/sandboxfs", 1, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if at, err := runtimeDir(); err == nil {
+		t.Errorf("runtimeDir of another user = %q, want a refusal", at)
+	}
+	if list := records(dir + "/sandboxfs"); len(list) > 0 {
+		t.Errorf("records of another user = %v", list)
 	}
 }
 
