@@ -96,6 +96,9 @@ func kindOf(data []byte) Kind {
 			return m.kind
 		}
 	}
+	if slices.Contains(given, "docker") { // a profile that says nothing else shows nothing
+		return KindConfig
+	}
 	return KindUnknown
 }
 

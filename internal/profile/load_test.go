@@ -131,6 +131,9 @@ func TestConfigDocker(t *testing.T) {
 		t.Errorf("Check = %+v, want a problem in line 3", r)
 	}
 	writeFile(t, dir+"/config.yaml", "docker: {image: tools}\n")
+	if r := Check(dir + "/config.yaml"); r.Kind != KindConfig || len(r.Problems) != 0 {
+		t.Errorf("Check of a config of this alone = %+v, want no problem", r)
+	}
 	if c, problems := LoadConfig(dir + "/config.yaml"); len(problems) > 0 || c.Docker == nil || c.Docker.Image.V != "tools" {
 		t.Errorf("LoadConfig = %+v, %v, want the image", c, problems)
 	}
