@@ -14,7 +14,7 @@ import (
 )
 
 // compiled returns the file as a policy, which must be without a flaw.
-func compiled(t *testing.T, f *policy.File) []*policy.Policy {
+func compiled(t testing.TB, f *policy.File) []*policy.Policy {
 	t.Helper()
 	for _, w := range f.Warnings() {
 		t.Errorf("warning: %v", w)
@@ -293,6 +293,20 @@ func TestPoliciesAreNamedByTheirFile(t *testing.T) {
 		f, _ := library(t).File(strings.TrimSuffix(name, ".yaml"))
 		if want := "builtin/policies/" + name; f == nil || f.Path != want {
 			t.Errorf("the policy of %s shows as %v, want %s", name, f, want)
+		}
+	}
+}
+
+// BenchmarkGuards is what a new path costs under all packs.
+func BenchmarkGuards(b *testing.B) {
+	var layers []*policy.Policy
+	for _, pack := range configs.Packs {
+		layers = append(layers, compiled(b, configs.Guard(pack))...)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if policy.Allowed(layers, "/home/u/project/internal/server/http/testdata/case/input.go") != policy.AllOps {
+			b.Fatal("not all allowed")
 		}
 	}
 }
