@@ -140,3 +140,31 @@ func TestGitLinkDeepDown(t *testing.T) {
 		t.Errorf("a link below %d directories takes %d steps down", depth, steps)
 	}
 }
+
+// TestLongTargetsFarDown: a target is not walked for longer than anybody means
+// it: what waits for the walk is every name that is made meanwhile. X-13.
+func TestLongTargetsFarDown(t *testing.T) {
+	const names = 600
+	tree := backing.NewMemory()
+	w := gitWorldOn(t, tree)
+	w.symlinks = SymlinksInside
+	path := strings.Repeat("/d", names)
+	for i := 2; i <= len(path); i += 2 {
+		w.fill(t, path[1:i]+"/")
+	}
+	dir, target := w.at(t, path[:names]), path[1:names]
+	steps := 0
+	tree.Fail = func(op, name string) error {
+		if op == "Dir" || op == "DirAt" {
+			steps += strings.Count(name, "/") + 1
+		}
+		return nil
+	}
+	want(t, w.Symlink(caller(), dir, "l", target, new(Entry)), syscall.EACCES, "symlink")
+	want(t, w.Symlink(caller(), dir, "l", target[:100], new(Entry)), 0, "symlink of a target that is short")
+	_, errno := w.bear(t, path[:names]+"/.git", "gitdir: "+target+"\n")
+	want(t, errno, syscall.EACCES, "pointer")
+	if steps > 5*maxSteps {
+		t.Errorf("it takes %d steps down", steps)
+	}
+}

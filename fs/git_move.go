@@ -139,7 +139,6 @@ func (s *Server) guardMovedDir(c *Caller, m *move, g *gitMove, dir vpath.Path) s
 // pointersMove reports whether a relative path below the directory that is moved
 // could lead elsewhere, or come to count otherwise.
 func (s *Server) pointersMove(m *move) bool {
-	depth := func(p vpath.Path) int { return strings.Count(string(p), "/") }
 	return depth(m.new) < depth(m.old) || namesGit(m.new, vpath.Root) || namesGit(m.old, vpath.Root)
 }
 

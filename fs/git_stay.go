@@ -82,11 +82,11 @@ func (s *Server) startOf(dir vpath.Path, target string) (targetWalk, bool) {
 }
 
 // walkPlain returns where w leads, and false where it leaves its top or meets a
-// symbolic link, whose target could be another one tomorrow. What does not exist
+// symbolic link, whose target could be another one tomorrow, or is too far to walk. What does not exist
 // yet is walked by its name; a step upwards from one is refused, since it can
 // become a link.
 func (s *Server) walkPlain(w targetWalk) (vpath.Path, bool) {
-	dir, below := w.dir, false
+	dir, below, steps := w.dir, false, maxSteps
 	for name := range strings.SplitSeq(w.names, "/") {
 		switch name {
 		case "", ".":
@@ -97,7 +97,7 @@ func (s *Server) walkPlain(w targetWalk) (vpath.Path, bool) {
 			dir = dir.Dir()
 		default:
 			dir, below = dir.Join(name), true
-			if s.linkAlike(dir) {
+			if steps -= depth(dir); steps < 0 || s.linkAlike(dir) {
 				return "", false
 			}
 		}

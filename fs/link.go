@@ -11,6 +11,10 @@ import (
 // maxLinks is how many links in a row are walked, as path_resolution(7).
 const maxLinks = 40
 
+// maxSteps bounds how many names are passed where a target is walked, each of
+// its places from the top of the mount: it is quickly said, and can be far down.
+const maxSteps = 100000
+
 // Readlink returns the target of a symbolic link, as it is.
 func (s *Server) Readlink(c *Caller, num NodeID) (string, syscall.Errno) {
 	n, errno := s.node(num)
@@ -71,7 +75,7 @@ func (s *Server) linkStays(path vpath.Path, target string) bool {
 	case SymlinksFollow:
 		return true
 	case SymlinksInside:
-		w := linkWalk{s: s, left: maxLinks}
+		w := linkWalk{s: s, left: maxLinks, steps: maxSteps}
 		return w.stays(path.Dir(), target)
 	}
 	return false
@@ -79,14 +83,15 @@ func (s *Server) linkStays(path vpath.Path, target string) bool {
 
 // linkWalk follows a link's target through the view, component by component.
 type linkWalk struct {
-	s    *Server
-	left int
+	s     *Server
+	left  int // links
+	steps int
 }
 
 // stays reports whether target, walked from the directory dir, never leaves the
-// view. A component that does not exist ends the walk inside. An absolute
-// target is walked by the caller's kernel from its own root: it stays inside
-// only where it begins with the view's mountpoint.
+// view, as far as the walk may go. A component that does not exist ends it
+// inside. An absolute target is walked by the caller's kernel from its own root:
+// it stays inside only where it begins with the view's mountpoint.
 func (w *linkWalk) stays(dir vpath.Path, target string) bool {
 	if w.left--; w.left < 0 {
 		return false
@@ -111,6 +116,9 @@ func (w *linkWalk) stays(dir vpath.Path, target string) bool {
 			dir = dir.Dir()
 			continue
 		}
+		if w.steps -= depth(dir); w.steps < 0 {
+			return false
+		}
 		link, ok := w.s.linkAt(dir.Join(name))
 		if ok {
 			return w.stays(dir, link+"/"+strings.Join(names[i+1:], "/"))
@@ -119,6 +127,9 @@ func (w *linkWalk) stays(dir vpath.Path, target string) bool {
 	}
 	return true
 }
+
+// depth returns how many names p has.
+func depth(p vpath.Path) int { return strings.Count(string(p), "/") }
 
 // linkAt returns the target of the symbolic link that the backing has at path.
 func (s *Server) linkAt(path vpath.Path) (string, bool) {
