@@ -105,6 +105,8 @@ func TestGuards(t *testing.T) {
 			create,symlink,link,mknod,unlink,write /w/.git/hooks: deny builtin:guard:git
 			create,write,unlink /w/.git/index.lock /w/.git/refs/heads/hooks/x /w/src/hooks/use.ts /w/.github/hooks/x: allow everything-else
 			create,write,rename /u/.gitconfig /u/.gitconfig.local /u/.gitconfig-work /u/.config/git/config /w/.GITCONFIG: deny builtin:guard:git
+			create,write,rename /w/.git/lazygit.yml /w/.lazygit.yml /d/lazygit.yml /w/.git/sl/config /u/.config/gh/config.yml /u/.tigrc: deny builtin:guard:git
+			symlink /u/.config: deny builtin:guard:git
 			create /w/.GIT/hooks/update /w/.git/Hooks/update /w/.git./hooks/update /w/git~1/hooks/update /w/.gıt/hookſ/update: deny builtin:guard:git
 			create,link /w/.git/hooks/update:x.sample /w/.git/HOOKS/x.sample: deny builtin:guard:git
 			create,write,rename /w/.git/config /w/.git: allow everything-else`,
