@@ -118,7 +118,7 @@ func (f foldingDir) DirAt(name string) (backing.Dir, error) {
 }
 
 // TestGitLinkDeepDown: a link costs a look at each directory above it, and not
-// one at each for each of them. X-13.
+// one at each for each of them.
 func TestGitLinkDeepDown(t *testing.T) {
 	const depth = 200
 	tree := backing.NewMemory()
@@ -142,7 +142,7 @@ func TestGitLinkDeepDown(t *testing.T) {
 }
 
 // TestLongTargetsFarDown: a target is not walked for longer than anybody means
-// it: what waits for the walk is every name that is made meanwhile. X-13.
+// it: what waits for the walk is every name that is made meanwhile.
 func TestLongTargetsFarDown(t *testing.T) {
 	const names = 600
 	tree := backing.NewMemory()
