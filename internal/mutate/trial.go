@@ -36,7 +36,7 @@ func suitesOf(long bool) []suite {
 	if long {
 		suites = append(suites,
 			suite{args: []string{"-run=^TestModel$", "./fs/bazil"}, limit: 5 * time.Minute},
-			suite{args: []string{"./integration/attack", "./integration"}, binary: true, limit: 20 * time.Minute})
+			suite{args: []string{"-p=1", "./integration/attack", "./integration"}, binary: true, limit: 20 * time.Minute})
 	}
 	return suites
 }
@@ -160,7 +160,8 @@ func (t *trial) overlay(tmp string, g *gate) (string, error) {
 // temporary directory of their own, where the user may have one, so that what a
 // mutant leaves behind goes with it.
 func (t *trial) suite(ctx context.Context, s suite, overlay, tmp string) (verdict string, killed bool, err error) {
-	env := append(os.Environ(), "TMPDIR="+tmp)
+	// An engine outside of the namespace sees none of its mounts.
+	env := append(os.Environ(), "TMPDIR="+tmp, "DOCKER_HOST=unix://"+tmp+"/no-engine")
 	if s.binary {
 		bin := filepath.Join(tmp, "sandboxfs")
 		build := exec.CommandContext(ctx, "go", "build", "-overlay="+overlay, "-o", bin, "./cmd/sandboxfs")
