@@ -52,7 +52,7 @@ func (s *Server) isGitPlace(d backing.Dir, path vpath.Path, arriving gitguard.Na
 	}
 	has := map[gitguard.Name]bool{arriving: true}
 	for _, name := range gitguard.MarkNames {
-		if _, err := d.StatAt(name); err == nil {
+		if _, err := d.StatAt(name); errnoOf(err) != syscall.ENOENT {
 			has[gitguard.NameOf(name)] = true
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sandboxfs/sandboxfs/internal/backing"
+	"github.com/sandboxfs/sandboxfs/internal/gitguard"
 	"github.com/sandboxfs/sandboxfs/overlay"
 	"github.com/sandboxfs/sandboxfs/policy"
 )
@@ -66,6 +67,20 @@ func (w *world) come(t *testing.T, call, from, to string) syscall.Errno {
 		return w.Mkdir(caller(), dir, path.Base(to), 0o755, new(Entry))
 	}
 	return w.move(t, call, from, to)
+}
+
+// TestGitLinkWhereNobodyCanLook: what cannot be looked at counts as one of git's.
+func TestGitLinkWhereNobodyCanLook(t *testing.T) {
+	tree := backing.NewMemory()
+	w := gitWorldOn(t, tree)
+	w.fill(t, "d/")
+	tree.Fail = func(op, name string) error {
+		if op == "StatAt" && gitguard.NameOf(path.Base(name)).Marks() {
+			return syscall.EIO
+		}
+		return nil
+	}
+	want(t, w.come(t, "symlink", "x", "/d/l"), syscall.EACCES, "symlink")
 }
 
 // TestGitLinkInsideByAnotherMount: nor by another mount that shows a place in it.
