@@ -46,14 +46,19 @@ func prepare(t *testing.T, w *world) outside {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	t.Cleanup(func() { tcp.Close() })
-	host := outside{Pid: victim.Process.Pid, Abstract: "@" + w.Dir, Shared: 0x5f1d0000 + os.Getpid()&0xffff}
+	dir, err := os.MkdirTemp(tempRoot, "e") // short, as the names of sockets have to be
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	must(t, os.Chmod(dir, 0o755))
+	socket := dir + "/socket"
+	host := outside{Pid: victim.Process.Pid, Abstract: "@" + dir, Shared: 0x5f1d0000 + os.Getpid()&0xffff}
 	_, host.Port, _ = net.SplitHostPort(tcp.Addr().String())
-	for _, name := range []string{host.Abstract, w.path("socket")} {
+	for _, name := range []string{host.Abstract, socket} {
 		l, err := net.Listen("unix", name)
 		must(t, err)
 		t.Cleanup(func() { l.Close() })
 	}
-	must(t, os.Chmod(w.path("socket"), 0o777))
+	must(t, os.Chmod(socket, 0o777))
 	segment, err := unix.SysvShmGet(host.Shared, 4096, unix.IPC_CREAT|0o666)
 	must(t, err)
 	t.Cleanup(func() { unix.SysvShmCtl(segment, unix.IPC_RMID, nil) })
@@ -62,7 +67,7 @@ func prepare(t *testing.T, w *world) outside {
 	must(t, err)
 	host.Handle, host.Kind = handle.Bytes(), handle.Type()
 	host.Files = []string{
-		file, w.path("root"), w.path("p.yaml"), w.path("policies/agent.yaml"), w.path("audit.jsonl"), w.path("socket"),
+		file, w.path("root"), w.path("p.yaml"), w.path("policies/agent.yaml"), w.path("audit.jsonl"), socket,
 		executable, "/etc/shadow", "/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock",
 	}
 	if engine.dir != "" {

@@ -109,7 +109,7 @@ func (t *trial) one(ctx context.Context, g gate) {
 
 // try runs the suites without g until a test fails, and says which.
 func (t *trial) try(ctx context.Context, g *gate) (verdict string, killed bool, err error) {
-	tmp, err := os.MkdirTemp("", "sandboxfs-mutate-")
+	tmp, err := os.MkdirTemp("", "mutate-") // short, as the names of sockets below it have to be
 	if err != nil {
 		return "", false, err
 	}
