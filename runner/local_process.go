@@ -203,6 +203,9 @@ func (p *process) wait(ctx context.Context, signals <-chan unix.Signal) error {
 			}
 			return p.failure
 		}
+		if len(early) == 0 {
+			continue
+		}
 		if group := p.listeners(pid); group > 1 {
 			for _, s := range early {
 				sent = unix.Kill(-group, s) == nil || sent
