@@ -45,7 +45,7 @@ func TestAskIsADenial(t *testing.T) {
 	mode := uint32(0o600)
 	var a Attr
 	want(t, w.Setattr(caller(), w.at(t, "/file"), &SetattrIn{Mode: &mode}, &a), syscall.EACCES, "chmod")
-	if got := w.records.got[0].Detail; !strings.Contains(got, "the rule asked asks") {
+	if got := w.records.got[0].Detail; got != "the rule asked asks for approval, and nobody is connected to give it" {
 		t.Errorf("the event says %q, and not which rule asks", got)
 	}
 	w.wantEvents(t, "chmod /file builtin:no-approver")
