@@ -49,6 +49,9 @@ func TestAskIsADenial(t *testing.T) {
 		t.Errorf("the event says %q, and not which rule asks", got)
 	}
 	w.wantEvents(t, "chmod /file builtin:no-approver")
+	if got := unanswered(&policy.Rule{Name: "r", Message: "why"}); !strings.HasSuffix(got, ": why") {
+		t.Errorf("of a rule with a message the event says %q", got)
+	}
 }
 
 func TestAuditGoesAheadAndIsRecorded(t *testing.T) {
