@@ -152,7 +152,8 @@ func (s *Server) Link(c *Caller, num, parent NodeID, name string, out *Entry) sy
 		return errno
 	}
 	a := access{op: policy.Link, path: old, to: path}
-	if errno := s.gateFurtherName(c, dir, n, a); errno != 0 {
+	isLink := s.isLink(n)
+	if errno := s.gateFurtherName(c, dir, n, isLink, a); errno != 0 {
 		return errno
 	}
 	d, errno := s.openDir(dir)
@@ -160,7 +161,7 @@ func (s *Server) Link(c *Caller, num, parent NodeID, name string, out *Entry) sy
 		return errno
 	}
 	defer d.release()
-	if errno := s.guardFurtherName(c, dir, n, d, name, a); errno != 0 {
+	if errno := s.guardFurtherName(c, dir, n, isLink, d, name, a); errno != 0 {
 		return errno
 	}
 	st, errno := s.linkObject(n, d, name)
@@ -176,13 +177,13 @@ func (s *Server) Link(c *Caller, num, parent NodeID, name string, out *Entry) sy
 }
 
 // gateFurtherName decides whether n may have the name a.to in dir besides: in the
-// same mount, and without a gain.
-func (s *Server) gateFurtherName(c *Caller, dir, n *node, a access) syscall.Errno {
+// same mount, without a gain, and as a symbolic link if it is one.
+func (s *Server) gateFurtherName(c *Caller, dir, n *node, isLink bool, a access) syscall.Errno {
 	view := s.View()
 	if dir.mount == nil || s.mountAt(view, a.path) != s.mountAt(view, a.to) {
 		return s.refuse(c, a, policy.CrossMount)
 	}
-	if s.isLink(n) {
+	if isLink {
 		if errno := s.gateName(c, dir, a.to, policy.Symlink); errno != 0 {
 			return errno
 		}
@@ -198,11 +199,11 @@ func (s *Server) gateFurtherName(c *Caller, dir, n *node, a access) syscall.Errn
 
 // guardFurtherName decides, for git, whether n may have the further name in dir,
 // which d is in the backing. Names are held still.
-func (s *Server) guardFurtherName(c *Caller, dir, n *node, d *dirRef, name string, a access) syscall.Errno {
+func (s *Server) guardFurtherName(c *Caller, dir, n *node, isLink bool, d *dirRef, name string, a access) syscall.Errno {
 	if errno := s.guardMake(c, dir, d, name, a); errno != 0 {
 		return errno
 	}
-	if s.isLink(n) {
+	if isLink {
 		if errno := s.guardLink(c, a, a.to); errno != 0 {
 			return errno
 		}
