@@ -3,6 +3,8 @@ package gitguard
 import (
 	"strings"
 	"testing"
+
+	"github.com/sandboxfs/sandboxfs/internal/vpath"
 )
 
 // made is what git init and clone write.
@@ -180,6 +182,19 @@ func TestHoldsGit(t *testing.T) {
 		}
 		if got := HoldsGit(has); got != c.want {
 			t.Errorf("HoldsGit of %v = %t, want %t", c.names, got, c.want)
+		}
+	}
+}
+
+// TestMarkNames: what is looked for one by one is all that marks a directory.
+func TestMarkNames(t *testing.T) {
+	listed := map[string]bool{}
+	for _, name := range MarkNames {
+		listed[vpath.Fold(name)] = true
+	}
+	for name, kind := range names {
+		if kind.Marks() != listed[name] {
+			t.Errorf("%s marks a directory: %t, is listed: %t", name, kind.Marks(), listed[name])
 		}
 	}
 }
